@@ -1,0 +1,49 @@
+"""The machine is not a choice: what depends on it is read here, from PERLAYER_* environment variables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+
+from perlayer.errors import UserError
+
+PREFIX = "PERLAYER_"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How this machine runs a stage. None of it is tracked by DVC, so another machine retrains nothing."""
+
+    device: str = "auto"  # auto, cpu or gpu
+    processes: int = 1  # training processes on this machine, one a GPU
+    threads: int = 2  # CPU threads of a training run; a constant, so that the same bytes come from every machine
+    workers: int = 0  # data loader workers a process
+    microbatch: int = 0  # sequences a process holds at once; 0: its whole share of the batch
+    checkpoint_steps: int = 0  # steps between checkpoints; 0: a tenth of the run
+
+    @classmethod
+    def from_environment(cls, environment: dict[str, str] | None = None) -> Machine:
+        """Read every PERLAYER_* variable.
+
+        Raises:
+            UserError: a variable is unknown or its value is impossible.
+        """
+        environment = dict(os.environ) if environment is None else environment
+        known = {PREFIX + field.name.upper(): field for field in fields(cls)}
+        values = {}
+        for name, text in environment.items():
+            if not name.startswith(PREFIX):
+                continue
+            if name not in known:
+                raise UserError(f"{name}: unknown environment variable; known ones: {', '.join(known)}")
+            field = known[name]
+            if field.name == "device":
+                if text not in ("auto", "cpu", "gpu"):
+                    raise UserError(f"{name}: expected auto, cpu or gpu, found {text!r}")
+                values[field.name] = text
+                continue
+            least = 0 if field.name in ("workers", "microbatch", "checkpoint_steps") else 1
+            if not text.isdigit() or int(text) < least:
+                raise UserError(f"{name}: expected a whole number of at least {least}, found {text!r}")
+            values[field.name] = int(text)
+        return cls(**values)

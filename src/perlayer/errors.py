@@ -1,0 +1,19 @@
+"""The errors that people read: one line that says what was expected, what was found, and where."""
+
+
+class UserError(Exception):
+    """Something the user can mend. A stage or a command prints it as one line, without a traceback."""
+
+
+class InvalidValue(ValueError):
+    """A value that its own section knows to be impossible; `perlayer.params.parse` adds where it stands."""
+
+    def __init__(self, key: str, expected: str, found: object):
+        super().__init__(f"{key}: expected {expected}, found {found!r}")
+        self.key, self.expected, self.found = key, expected, found
+
+
+def require(condition: bool, key: str, expected: str, found: object) -> None:
+    """Raise `InvalidValue` unless `condition` holds."""
+    if not condition:
+        raise InvalidValue(key, expected, found)

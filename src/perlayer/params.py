@@ -1,0 +1,119 @@
+"""Reads params.yaml and checks it. Each room parses its own section into a frozen dataclass with `parse`."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+import types
+import typing
+from pathlib import Path
+from typing import Any, Mapping, TypeVar
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from perlayer.errors import InvalidValue, UserError
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+RECIPE_SECTIONS = ("data", "model", "optimizer", "train")
+Section = TypeVar("Section")
+
+
+def load(path: str | Path = "params.yaml") -> dict[str, Any]:
+    """Read params.yaml as DVC reads it (YAML 1.2) and check its outline.
+
+    Raises:
+        UserError: the file is missing or is no YAML, a top-level key is missing, or a size or run has a bad name.
+    """
+    path = Path(path)
+    try:
+        params = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run the pipeline from the root of the project") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(params, dict):
+        raise UserError(f"{path}: expected the keys size, recipes and runs, found {params!r}")
+    for key in ("size", "recipes", "runs"):
+        if key not in params:
+            raise UserError(f"{path}: {key} is missing")
+    for group in ("recipes", "runs"):
+        if not isinstance(params[group], dict) or not params[group]:
+            raise UserError(f"{path}: {group}: expected a mapping with at least one name, found {params[group]!r}")
+        for name in params[group]:
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise UserError(
+                    f"{path}: {group}: expected a name of lower-case letters, digits and _, "
+                    f"starting with a letter, found {name!r}"
+                )
+    if params["size"] not in params["recipes"]:
+        raise UserError(f"{path}: size: expected one of {', '.join(params['recipes'])}, found {params['size']!r}")
+    return params
+
+
+def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> tuple[dict[str, Any], str]:
+    """One section of a recipe (by default that of the current size) and where it stands, ready for `parse`."""
+    size = params["size"] if size is None else size
+    sections = params["recipes"][size]
+    where = f"recipes.{size}"
+    if not isinstance(sections, dict):
+        raise UserError(f"params.yaml: {where}: expected the sections {', '.join(RECIPE_SECTIONS)}, found {sections!r}")
+    check_keys(sections, RECIPE_SECTIONS, RECIPE_SECTIONS, where)
+    return sections[section], f"{where}.{section}"
+
+
+def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: typing.Iterable[str], where: str):
+    """Raise `UserError` for a key of `mapping` that is not known or a needed one that is missing."""
+    known = list(known)
+    for key in mapping:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
+            raise UserError(f"params.yaml: {where}.{key}: unknown key; {hint}")
+    for key in needed:
+        if key not in mapping:
+            raise UserError(f"params.yaml: {where}.{key}: missing")
+
+
+def parse(cls: type[Section], mapping: Any, where: str) -> Section:
+    """Build the frozen dataclass `cls` from a section of params.yaml.
+
+    Checks keys and types by the annotations of `cls` (int, float, str, bool, dict, optional ones with `| None`);
+    values are checked by its `__post_init__`, which raises `InvalidValue`.
+
+    Raises:
+        UserError: names the full key, what was expected and what was found.
+    """
+    if not isinstance(mapping, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    needed = [
+        name
+        for name, field in fields.items()
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    ]
+    check_keys(mapping, fields, needed, where)
+    hints = typing.get_type_hints(cls)
+    try:
+        return cls(**{key: _convert(value, hints[key], key) for key, value in mapping.items()})
+    except InvalidValue as error:
+        raise UserError(f"params.yaml: {where}.{error}") from None
+
+
+_DESCRIPTIONS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "a mapping"}
+
+
+def _convert(value: Any, hint: Any, key: str) -> Any:
+    optional = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)] if optional else [hint]
+    kinds = [typing.get_origin(kind) or kind for kind in kinds]
+    if value is None and optional:
+        return None
+    for kind in kinds:
+        if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+        if type(value) is kind and (kind is not float):
+            return value
+    raise InvalidValue(key, " or ".join(_DESCRIPTIONS[kind] for kind in kinds), value)
