@@ -1,0 +1,1 @@
+"""A next-token loss after every layer."""

@@ -1,0 +1,63 @@
+"""The Composer algorithm: reads every layer while the model trains."""
+
+from __future__ import annotations
+
+from composer.core import Event, State, get_precision_context
+from composer.loggers import Logger
+from torch import Tensor
+
+from perlayer.algorithms.per_layer_loss.loss import layer_loss
+from perlayer.algorithms.per_layer_loss.settings import Settings
+from perlayer.algorithms.protocol import RunAlgorithm, RunContext
+from perlayer.losses.reading import Reading
+from perlayer.model.readouts import auxiliary_readouts
+from perlayer.optim.groups import auxiliary_groups
+
+
+class PerLayerLoss(RunAlgorithm):
+    """loss = CE(h_L) + sum over k < L of CE(h_k), read after layer k as `readouts` says.
+
+    On INIT it gives the model its auxiliary readouts and the optimizer their groups; on AFTER_LOSS it adds the
+    losses. A probe's loss joins the sum too: its gradient ends at the detached tap.
+    """
+
+    def __init__(self, readouts: str, seed: int):
+        self.settings = Settings(readouts)
+        self.seed = seed
+
+    def match(self, event: Event, state: State) -> bool:
+        return event in (Event.INIT, Event.AFTER_LOSS)
+
+    def apply(self, event: Event, state: State, logger: Logger) -> None:
+        if event == Event.INIT:
+            self.model = state.model
+            if self.settings.readouts in ("probes", "separate"):
+                decoder = self.model.decoder
+                readouts = auxiliary_readouts(decoder.config, self.seed).to(decoder.lm_head.weight.device)
+                self.model.readouts = readouts
+                for optimizer in state.optimizers:
+                    for group in auxiliary_groups("readouts", readouts, optimizer):
+                        optimizer.add_param_group(group)
+            return
+        targets = state.batch["tokens"][:, 1:]
+        with get_precision_context(state.precision, state.precision_config):
+            losses = {
+                reading.key: loss for reading, loss in self._losses(state.outputs, targets, reduction="mean").items()
+            }
+        state.loss = {**state.loss, **losses, "total": sum(losses.values(), state.loss["total"])}
+
+    def validation_losses(self, taps: list[Tensor], tokens: Tensor) -> dict[Reading, Tensor]:
+        return self._losses(taps, tokens[:, 1:], reduction="none")
+
+    def _losses(self, taps: list[Tensor], targets: Tensor, reduction: str) -> dict[Reading, Tensor]:
+        decoder = self.model.decoder
+        return {
+            Reading(layer, self.settings.readout): layer_loss(
+                decoder, self.model.readouts, self.settings.readouts, layer, taps[layer], targets, reduction
+            )
+            for layer in range(1, decoder.config.layers)
+        }
+
+
+def build(settings: Settings, context: RunContext) -> PerLayerLoss:
+    return PerLayerLoss(settings.readouts, context.seed)

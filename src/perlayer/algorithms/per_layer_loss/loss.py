@@ -1,0 +1,41 @@
+"""The loss after every layer, as a pure function."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from perlayer.losses.linear_cross_entropy import linear_cross_entropy
+from perlayer.model.decoder import Decoder
+from perlayer.model.norm import rms_norm
+
+
+def layer_loss(
+    decoder: Decoder,
+    readouts: nn.ModuleDict | None,
+    kind: str,
+    layer: int,
+    tap: Tensor,
+    targets: Tensor,
+    reduction: str = "mean",
+) -> Tensor:
+    """The next-token loss read after a layer below the last, in nats.
+
+    Args:
+        decoder: owner of the final norm and head that `shared` kinds read through.
+        readouts: for `probes` and `separate`, a `Readout` for each layer, keyed by its number.
+        kind: `probes` (own readout on the detached tap), `separate` (own readout), `shared` (the model's own final
+            norm and head) or `shared_stop_gradient` (the same, not updated by this loss).
+        tap: residual stream after the layer, (batch, length, hidden).
+        targets: token ids (batch, length).
+        reduction: "mean" or "none", as in `linear_cross_entropy`.
+    """
+    if kind in ("probes", "separate"):
+        readout = readouts[str(layer)]
+        norm, weight = readout.norm.weight, readout.lm_head.weight
+        if kind == "probes":
+            tap = tap.detach()
+    else:
+        norm, weight = decoder.model.norm.weight, decoder.lm_head.weight
+        if kind == "shared_stop_gradient":
+            norm, weight = norm.detach(), weight.detach()
+    return linear_cross_entropy(rms_norm(tap, norm, decoder.config.norm_epsilon), weight, targets, reduction=reduction)

@@ -1,0 +1,142 @@
+"""The command `perlayer`: asks the database of all results."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from perlayer.errors import UserError
+
+WAREHOUSE = Path("metrics/warehouse")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status: 0, 1 for an error, 2 for a wrong question."""
+    parser = argparse.ArgumentParser(prog="perlayer", description="What each layer of a language model contributes.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    query = commands.add_parser(
+        "query",
+        help="ask the database of all results",
+        description="Ask the database of all results in SQL, from the root of the project.",
+        epilog="example: perlayer query \"SELECT layer, loss FROM final_loss WHERE run = 'separate' ORDER BY layer\"",
+    )
+    question = query.add_mutually_exclusive_group(required=True)
+    question.add_argument("sql", nargs="?", help="a statement of DuckDB's SQL")
+    question.add_argument("--list", action="store_true", help="show the tables, the views and what they mean")
+    query.add_argument("--format", choices=FORMATS, default="table", help="how to print the answer (default: table)")
+    options = parser.parse_args(arguments)
+    try:
+        return _query(options)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); Python must not complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _query(options: argparse.Namespace) -> int:
+    import duckdb
+
+    from perlayer.questions import connect
+    from perlayer.warehouse.database import first_line
+
+    with connect(WAREHOUSE) as connection:
+        if options.list:
+            _print_meanings(connection, sys.stdout)
+            return 0
+        if not options.sql.strip():
+            print("error: expected a statement in SQL, found an empty text", file=sys.stderr)
+            return 2
+        try:
+            connection.execute(options.sql)
+            if connection.description:
+                names = [column[0] for column in connection.description]
+                FORMATS[options.format](names, _rows(connection), sys.stdout)
+        except duckdb.Error as error:
+            print(f"error: {first_line(error)}", file=sys.stderr)
+            return 2
+    sys.stdout.flush()
+    return 0
+
+
+def _rows(connection: Any) -> Iterator[tuple]:
+    while rows := connection.fetchmany(10_000):
+        yield from rows
+
+
+def _print_table(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
+    """Columns side by side, numbers to the right, six significant digits."""
+    rows = list(rows)
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(text) for text in column) for column in zip(names, *cells)]
+    right = [
+        all(isinstance(row[i], (int, float, type(None))) for row in rows) and bool(rows) for i in range(len(names))
+    ]
+    for line in [names, ["-" * width for width in widths], *cells]:
+        texts = [text.rjust(width) if r else text.ljust(width) for text, width, r in zip(line, widths, right)]
+        out.write("  ".join(texts).rstrip() + "\n")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return " ".join(str(value).splitlines())
+
+
+def _print_csv(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+
+
+def _print_json(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
+    """A list of objects, one a line."""
+    out.write("[")
+    for number, row in enumerate(rows):
+        out.write(",\n " if number else "")
+        json.dump(dict(zip(names, map(_json_value, row))), out, default=str, ensure_ascii=False)
+    out.write("]\n")
+
+
+def _json_value(value: Any) -> Any:
+    # JSON knows no nan or infinity.
+    return None if isinstance(value, float) and value - value != 0 else value
+
+
+FORMATS = {"table": _print_table, "csv": _print_csv, "json": _print_json}
+
+
+def _print_meanings(connection: Any, out: TextIO) -> None:
+    """Every table and view with its columns, types and meanings."""
+    relations = connection.execute(
+        """SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables()
+        WHERE database_name = 'perlayer' AND schema_name = 'main'
+        UNION ALL
+        SELECT view_name, 'view', comment FROM duckdb_views()
+        WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
+        ORDER BY kind, name"""
+    ).fetchall()
+    for number, (name, kind, meaning) in enumerate(relations):
+        out.write(f"{chr(10) if number else ''}{name} ({kind}): {meaning or ''}\n")
+        columns = connection.execute(
+            """SELECT column_name, lower(data_type), comment FROM duckdb_columns()
+            WHERE database_name = 'perlayer' AND schema_name = 'main' AND table_name = ? ORDER BY column_index""",
+            [name],
+        ).fetchall()
+        width = max(len(column) for column, _, _ in columns)
+        for column, kind, meaning in columns:
+            out.write(f"  {column:<{width}}  {kind:<8}  {meaning or ''}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Batches: what training and evaluation read from the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perlayer.data.shards import COLUMN, read_dataset, read_index
+from perlayer.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+    from streaming import StreamingDataLoader
+
+
+def train_loader(shards: str | Path, batch_per_process: int, workers: int) -> StreamingDataLoader:
+    """The training sequences in the order of the shards, the same in every epoch.
+
+    With any number of processes an update takes the same sequences: batch b of all processes together is rows
+    b * batch ... (b + 1) * batch - 1 of the train split, where batch is the sum over processes. A last batch that is
+    not full is dropped. The loader resumes within an epoch by `state_dict` and `load_state_dict`.
+
+    Args:
+        shards: the folder that `write_shards` wrote.
+        batch_per_process: sequences a batch of one process.
+        workers: loader processes beside each training process.
+
+    Returns:
+        A loader of `{"tokens": int64 tensor (batch_per_process, sequence_length + 1)}`.
+    """
+    from streaming import StreamingDataLoader, StreamingDataset
+
+    data = StreamingDataset(
+        local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
+    )
+    return StreamingDataLoader(
+        data, batch_size=batch_per_process, num_workers=workers, drop_last=True, collate_fn=collate
+    )
+
+
+def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
+    """Stack the rows of a batch: `{"tokens": int64 tensor (batch, sequence_length + 1)}`."""
+    import torch
+
+    return {COLUMN: torch.from_numpy(np.stack([sample[COLUMN] for sample in samples]).astype(np.int64))}
+
+
+class Split:
+    """The rows of a split by index, mapped from the shard files into memory.
+
+    No rank or worker takes part in it: evaluation on rank r of w processes takes `split[r::w]`.
+    """
+
+    def __init__(self, files: list[np.ndarray]):
+        """Take the rows of each shard file, (rows, sequence_length + 1)."""
+        self._files = files
+        self._ends = np.cumsum([len(rows) for rows in files])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, index: int | slice | np.ndarray) -> np.ndarray:
+        """Rows as int64: (sequence_length + 1,) for a number, (rows, sequence_length + 1) for a slice or an array.
+
+        Raises:
+            IndexError: there is no such row.
+        """
+        rows = np.arange(len(self))[index]
+        if rows.ndim == 0:
+            return self._row(int(rows))
+        width = self._files[0].shape[1]
+        return np.stack([self._row(int(row)) for row in rows]) if len(rows) else np.empty((0, width), np.int64)
+
+    def _row(self, row: int) -> np.ndarray:
+        file = int(np.searchsorted(self._ends, row, side="right"))
+        start = int(self._ends[file - 1]) if file else 0
+        return self._files[file][row - start].astype(np.int64)
+
+    def batches(self, size: int, rank: int = 0, world_size: int = 1) -> Iterator[np.ndarray]:
+        """Yield rows rank, rank + world_size, ... in batches of `size`, the last one maybe smaller; no row twice."""
+        for start in range(rank, len(self), size * world_size):
+            yield self[start : start + size * world_size : world_size]
+
+
+def read_split(shards: str | Path, split: str) -> Split:
+    """Open the `train` or `val` split for reading by index.
+
+    Raises:
+        UserError: a file is missing, or is not of the size that its index and `dataset.json` say.
+    """
+    width = read_dataset(shards).sequence_length + 1
+    return Split([_map_rows(Path(shards, split), shard, width) for shard in read_index(shards, split)])
+
+
+def _map_rows(folder: Path, shard: dict, width: int) -> np.ndarray:
+    """Map the rows of one MDS file.
+
+    The file holds, as uint32, the number of samples and where each begins and the last ends; then its
+    configuration; then the samples, which are the bare arrays, since their type and shape are part of the column.
+    """
+    path = folder / shard["raw_data"]["basename"]
+    try:
+        content = np.memmap(path, np.uint8, "r")
+        dtype = np.dtype(shard["column_encodings"][0].split(":")[1])
+        samples = shard["samples"]
+        begin, end = (int(content[4 * entry : 4 * entry + 4].view(np.uint32)[0]) for entry in (1, samples + 1))
+        if end != len(content) or end - begin != samples * width * dtype.itemsize:
+            raise ValueError(f"{len(content)} bytes")
+        return content[begin:end].view(dtype).reshape(samples, width)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; expected the shard that index.json names") from None
+    except (ValueError, IndexError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}: truncated or corrupted shard: expected {shard['samples']} rows, found {error}"
+        ) from None

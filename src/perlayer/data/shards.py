@@ -1,0 +1,278 @@
+"""The shards: the tokens cut to sequences, in the final data order, as MDS, with a description of the data set."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perlayer.data.corpus import VALIDATION
+from perlayer.data.folders import new_folder
+from perlayer.data.tokens import Tokens, Vocabulary, read_tokens, read_vocabulary
+from perlayer.errors import UserError
+
+SPLITS = ("train", "val")
+COLUMN = "tokens"
+HASH = "xxh64"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What `dataset.json` says of the shards. Tokens are targets: sequences x sequence length."""
+
+    sequence_length: int
+    vocab_size: int
+    bos_id: int
+    eos_id: int
+    train_documents: int
+    train_sequences: int
+    train_tokens: int
+    train_tokens_dropped: int  # at the end, too few for a sequence
+    val_documents: int
+    val_sequences: int
+    val_tokens: int
+    val_tokens_dropped: int
+    val_bytes: int  # UTF-8 bytes of the validation targets
+    shared_documents_dropped: int  # documents of the training text that also stand in the validation text
+
+
+class DocumentStream:
+    """Some documents of a text, one after another, as if they were one array of tokens."""
+
+    def __init__(self, tokens: Tokens, documents: np.ndarray):
+        """Take the documents (int64 indices, ascending) of `tokens`."""
+        self._ids = tokens.ids
+        self._starts = tokens.offsets[documents]
+        lengths = tokens.offsets[documents + 1] - self._starts
+        self._ends = np.cumsum(lengths)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Tokens start ... stop - 1 of the stream."""
+        pieces = []
+        document = int(np.searchsorted(self._ends, start, side="right"))
+        while start < stop:
+            end = int(self._ends[document])
+            last = min(stop, end)
+            origin = int(self._starts[document]) - (int(self._ends[document - 1]) if document else 0)
+            pieces.append(self._ids[origin + start : origin + last])
+            start = last
+            document += 1
+        return np.concatenate(pieces)
+
+
+def write_shards(
+    tokens: str | Path,
+    destination: str | Path,
+    *,
+    val_fraction: float,
+    sequence_length: int,
+    seed: int,
+    batch: int,
+) -> Dataset:
+    """Write `destination/{train,val}/` (MDS), `dataset.json` and `bytes_per_token.npy`.
+
+    Without a validation text, a seeded choice of `val_fraction` of the documents is held out, one at least; documents
+    of the same tokens count as one, so that none is ever on both sides. With a validation text nothing is held out,
+    and documents of the training text that also stand in the validation text are left out.
+
+    Documents are concatenated in order and cut to rows of `sequence_length + 1` tokens; the last token of a row is
+    also the first of the next, so that every token but the first is a target once. What remains at the end is
+    dropped. Rows of the train split are permuted fully by `seed`; those of the val split keep their order. Memory
+    holds the indices of the rows, not the tokens.
+
+    Args:
+        tokens: the folder that `tokenize` wrote.
+        destination: a folder; what it held is removed.
+        batch: sequences an update of training takes; there must be enough for one.
+
+    Raises:
+        UserError: there is too little text for one batch or for one validation sequence, the tokens cannot be read,
+            or `destination` cannot be written.
+    """
+    tokens = Path(tokens)
+    vocabulary = read_vocabulary(tokens)
+    text = read_tokens(tokens)
+    bytes_per_token = np.load(tokens / "bytes_per_token.npy")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    if (tokens / VALIDATION).is_dir():
+        val_text = read_tokens(tokens / VALIDATION)
+        held_out = np.isin(document_keys(text), document_keys(val_text))
+        val_documents = np.arange(val_text.documents)
+        shared = int(held_out.sum())
+    else:
+        val_text = text
+        held_out = choose_held_out(document_keys(text), val_fraction, generator)
+        val_documents = np.flatnonzero(held_out)
+        shared = 0
+    train_documents = np.flatnonzero(~held_out)
+    train = DocumentStream(text, train_documents)
+    val = DocumentStream(val_text, val_documents)
+    train_sequences = max(0, len(train) - 1) // sequence_length
+    val_sequences = max(0, len(val) - 1) // sequence_length
+    if train_sequences < batch:
+        raise UserError(
+            f"the training text: expected at least one batch of {batch} sequences of {sequence_length} tokens, "
+            f"found {train_sequences} ({len(train)} tokens); "
+            "give more text, or lower data.sequence_length or train.batch"
+        )
+    if val_sequences < 1:
+        raise UserError(
+            f"the validation text: expected at least one sequence of {sequence_length} tokens, "
+            f"found {len(val)} tokens; raise data.val_fraction, or lower data.sequence_length"
+        )
+    dataset = Dataset(
+        sequence_length=sequence_length,
+        vocab_size=vocabulary.vocab_size,
+        bos_id=vocabulary.bos_id,
+        eos_id=vocabulary.eos_id,
+        train_documents=len(train_documents),
+        train_sequences=train_sequences,
+        train_tokens=train_sequences * sequence_length,
+        train_tokens_dropped=len(train) - 1 - train_sequences * sequence_length,
+        val_documents=len(val_documents),
+        val_sequences=val_sequences,
+        val_tokens=val_sequences * sequence_length,
+        val_tokens_dropped=len(val) - 1 - val_sequences * sequence_length,
+        val_bytes=_target_bytes(val, val_sequences, sequence_length, bytes_per_token),
+        shared_documents_dropped=shared,
+    )
+    order = generator.permutation(train_sequences)
+    with new_folder(destination) as folder:
+        _write_split(train, order, folder / "train", sequence_length, vocabulary)
+        _write_split(val, np.arange(val_sequences), folder / "val", sequence_length, vocabulary)
+        np.save(folder / "bytes_per_token.npy", bytes_per_token)
+        (folder / "dataset.json").write_text(json.dumps(asdict(dataset), indent=2) + "\n")
+    return dataset
+
+
+def document_keys(tokens: Tokens) -> np.ndarray:
+    """A 64-bit hash of the tokens of each document, uint64: equal documents have equal keys."""
+    import xxhash
+
+    keys = np.empty(tokens.documents, np.uint64)
+    for document in range(tokens.documents):
+        content = np.ascontiguousarray(tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]])
+        keys[document] = xxhash.xxh3_64_intdigest(content)
+    return keys
+
+
+def choose_held_out(keys: np.ndarray, fraction: float, generator: np.random.Generator) -> np.ndarray:
+    """Choose a share of the distinct documents, one at least and never all: a mask over all documents.
+
+    Raises:
+        UserError: there are fewer than two distinct documents.
+    """
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    distinct = len(first)
+    if distinct < 2:
+        raise UserError(
+            f"the corpus: expected at least two different documents, so that one can be held out, found {distinct}; "
+            "give more files or rows (a .txt file is one document), or name a text in data.validation"
+        )
+    # Numbered by where they first stand, so that the choice does not depend on the hash.
+    number = np.empty(distinct, np.int64)
+    number[np.argsort(first)] = np.arange(distinct)
+    count = min(max(1, round(fraction * distinct)), distinct - 1)
+    chosen = np.zeros(distinct, bool)
+    chosen[generator.permutation(distinct)[:count]] = True
+    return chosen[number[group]]
+
+
+def read_dataset(shards: str | Path) -> Dataset:
+    """Read `dataset.json` of the folder that `write_shards` wrote.
+
+    Raises:
+        UserError: the file is missing or holds something else.
+    """
+    path = Path(shards, "dataset.json")
+    try:
+        return Dataset(**json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run the stage shard") from None
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path}: expected the description of a data set, found: {error}") from None
+
+
+def read_bytes_per_token(shards: str | Path) -> np.ndarray:
+    """UTF-8 bytes that each token id stands for: int32, shape (vocab_size,)."""
+    path = Path(shards, "bytes_per_token.npy")
+    try:
+        return np.load(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run the stage shard") from None
+    except (ValueError, EOFError) as error:
+        raise UserError(f"{path}: expected a whole .npy file, found: {error}") from None
+
+
+def read_index(shards: str | Path, split: str) -> list[dict]:
+    """The shards that `index.json` of a split names, in order.
+
+    Raises:
+        UserError: the file is missing, is no index, or names no shard.
+    """
+    path = Path(shards, split, "index.json")
+    try:
+        index = json.loads(path.read_text())["shards"]
+        for shard in index:
+            shard["raw_data"]["basename"], shard["raw_data"]["bytes"], shard["raw_data"]["hashes"], shard["samples"]
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run the stage shard") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: expected the index of MDS shards, found: {type(error).__name__}: {error}") from None
+    if not index:
+        raise UserError(f"{path}: expected at least one shard, found none")
+    return index
+
+
+def verify_shards(shards: str | Path) -> None:
+    """Check every shard file against the size and the hash in its index.
+
+    Raises:
+        UserError: names the file that is missing, truncated or corrupted.
+    """
+    read_dataset(shards)
+    for split in SPLITS:
+        for shard in read_index(shards, split):
+            _verify_file(Path(shards, split, shard["raw_data"]["basename"]), shard["raw_data"])
+
+
+def _verify_file(path: Path, expected: dict) -> None:
+    import xxhash
+
+    try:
+        size = path.stat().st_size
+        if size != expected["bytes"]:
+            raise UserError(f"{path}: truncated or corrupted shard: expected {expected['bytes']} bytes, found {size}")
+        digest = xxhash.xxh64()
+        with open(path, "rb") as file:
+            while piece := file.read(2**20):
+                digest.update(piece)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; expected the shard that index.json names") from None
+    if digest.hexdigest() != expected["hashes"].get(HASH):
+        raise UserError(
+            f"{path}: corrupted shard: expected the {HASH} {expected['hashes'].get(HASH)}, found {digest.hexdigest()}"
+        )
+
+
+def _write_split(
+    stream: DocumentStream, rows: np.ndarray, folder: Path, sequence_length: int, vocabulary: Vocabulary
+) -> None:
+    from streaming import MDSWriter
+    from tqdm import tqdm
+
+    columns = {COLUMN: f"ndarray:{vocabulary.dtype.name}:{sequence_length + 1}"}
+    with MDSWriter(out=str(folder), columns=columns, hashes=[HASH]) as writer:
+        for row in tqdm(rows, f"shard {folder.name}", unit=" sequences", disable=None):
+            start = int(row) * sequence_length
+            writer.write({COLUMN: stream.read(start, start + sequence_length + 1)})
+
+
+def _target_bytes(stream: DocumentStream, sequences: int, sequence_length: int, bytes_per_token: np.ndarray) -> int:
+    starts = range(0, sequences * sequence_length, sequence_length)
+    return sum(int(bytes_per_token[stream.read(start + 1, start + sequence_length + 1)].sum()) for start in starts)

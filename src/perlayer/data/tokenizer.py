@@ -1,0 +1,224 @@
+"""The tokenizer: byte-level BPE trained on the corpus, or an existing one, and the bytes behind each of its tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perlayer.data.folders import new_folder
+from perlayer.errors import UserError
+
+if TYPE_CHECKING:
+    import tokenizers
+
+BOS, EOS = "<|begin_of_text|>", "<|end_of_text|>"
+
+# What a tokenizer.json that comes alone may call the beginning and the end of a document.
+USUAL_NAMES = ((BOS, EOS), ("<s>", "</s>"), ("<bos>", "<eos>"), ("<|endoftext|>", "<|endoftext|>"))
+
+# BPE counts the words of at most this much text, so that its memory is bounded for any corpus.
+TRAINING_BYTES = 2**30
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A tokenizer of the Hugging Face format with the ids that begin and end a document."""
+
+    backend: tokenizers.Tokenizer
+    bos_id: int
+    eos_id: int
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id."""
+        return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
+
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        """Token ids of each text between BOS and EOS, int64.
+
+        What a text says is always text: the name of a special token in it becomes ordinary tokens. Uses every core.
+        """
+        encodings = self.backend.encode_batch_fast(texts, add_special_tokens=False)
+        return [np.array([self.bos_id, *encoding.ids, self.eos_id]) for encoding in encodings]
+
+    def bytes_per_token(self, vocab_size: int) -> np.ndarray:
+        """How many UTF-8 bytes of text each id stands for: int32, shape (vocab_size,).
+
+        Special tokens and ids without a token stand for none. Exact for byte-level BPE; a tokenizer that changes the
+        text first (a normalizer, a space put before it) counts the changed text.
+
+        Raises:
+            UserError: the pieces of this tokenizer do not tell their bytes.
+        """
+        description = json.loads(self.backend.to_str())
+        if "ByteLevel" in _kinds(description["pre_tokenizer"]):
+            length = len  # each character of a piece is one byte
+        elif description["model"].get("byte_fallback"):
+            length = _byte_fallback_length
+        else:
+            raise UserError(
+                f"data.tokenizer: expected a byte-level or byte-fallback tokenizer, so that bits per byte can be "
+                f"counted, found {description['model']['type']} without bytes"
+            )
+        sizes = np.zeros(vocab_size, np.int32)
+        for piece, token in self.backend.get_vocab(with_added_tokens=False).items():
+            sizes[token] = length(piece)
+        for token, added in self.backend.get_added_tokens_decoder().items():
+            sizes[token] = 0 if added.special else len(added.content.encode("utf-8"))
+        sizes[[self.bos_id, self.eos_id]] = 0
+        return sizes
+
+    def save(self, folder: str | Path) -> None:
+        """Write tokenizer.json and tokenizer_config.json, which `load_tokenizer` and transformers read."""
+        config = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": self.backend.id_to_token(self.bos_id),
+            "eos_token": self.backend.id_to_token(self.eos_id),
+            "clean_up_tokenization_spaces": False,
+        }
+        with new_folder(folder) as path:
+            (path / "tokenizer.json").write_text(self.backend.to_str(pretty=True), encoding="utf-8")
+            (path / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def train_tokenizer(texts: Iterable[list[str]], vocab_size: int) -> Tokenizer:
+    """Train byte-level BPE; the same texts give the same tokenizer, whatever the number of cores.
+
+    Ids 0 and 1 are BOS and EOS, the next 256 the bytes. A text too small for `vocab_size` tokens leaves the last ids
+    without a token.
+
+    Args:
+        texts: lists of texts, read once.
+        vocab_size: how many tokens, with BOS, EOS and the bytes.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+
+    backend = Backend(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[BOS, EOS],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator(texts, trainer)
+    return _tokenizer(backend, BOS, EOS, "the trained tokenizer")
+
+
+def spread(texts: Iterable[list[str]], total_bytes: int, limit: int = TRAINING_BYTES) -> Iterator[list[str]]:
+    """Every document, or every k-th one when `total_bytes` exceeds `limit`, so that about `limit` bytes remain."""
+    step = max(1, -(-total_bytes // limit))
+    number = 0
+    for group in texts:
+        yield group[-number % step :: step]
+        number += len(group)
+
+
+def load_tokenizer(source: str | Path) -> Tokenizer:
+    """Load an existing tokenizer: a tokenizer.json, a local folder that holds one, or a name on the Hugging Face hub.
+
+    BOS and EOS are those of tokenizer_config.json or special_tokens_map.json beside it; a tokenizer.json alone may
+    name them as is usual.
+
+    Raises:
+        UserError: no such tokenizer, it cannot be read, or it has no BOS or EOS.
+    """
+    from tokenizers import Tokenizer as Backend
+
+    path, *configs = _find(str(source))
+    try:
+        backend = Backend.from_file(str(path))
+    except Exception as error:  # tokenizers raises plain Exception
+        raise UserError(f"{path}: expected a tokenizer.json, found: {' '.join(str(error).split())[:200]}") from None
+    names = {}
+    for config in configs:
+        names = _special_names(config) | names
+    bos, eos = names.get("bos_token"), names.get("eos_token")
+    if not names:
+        vocabulary = backend.get_vocab(with_added_tokens=True)
+        bos, eos = next((pair for pair in USUAL_NAMES if set(pair) <= set(vocabulary)), (None, None))
+    return _tokenizer(backend, bos, eos, str(source))
+
+
+def _tokenizer(backend: tokenizers.Tokenizer, bos: str | None, eos: str | None, source: str) -> Tokenizer:
+    ids = []
+    for key, name in (("bos_token", bos), ("eos_token", eos)):
+        token = None if name is None else backend.token_to_id(name)
+        if token is None:
+            found = "none" if name is None else f"{name!r}, which is not in the vocabulary"
+            raise UserError(f"{source}: expected a {key} named in its tokenizer_config.json, found {found}")
+        ids.append(token)
+    # Documents are encoded whole, and the names of special tokens in them are text.
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = True
+    return Tokenizer(backend, *ids)
+
+
+CONFIGS = ("tokenizer_config.json", "special_tokens_map.json")
+
+
+def _find(source: str) -> list[Path]:
+    """The path of tokenizer.json and of those of its configuration files that exist."""
+    path = Path(source)
+    if path.is_dir():
+        path = path / "tokenizer.json"
+    if path.is_file():
+        return [path, *(path.with_name(name) for name in CONFIGS if path.with_name(name).is_file())]
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", source) or path.name == "tokenizer.json":
+        raise UserError(f"data.tokenizer: expected a tokenizer.json, a folder with one or a hub name, found {source!r}")
+    return _download(source)
+
+
+def _download(name: str) -> list[Path]:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    paths = []
+    for file in ("tokenizer.json", *CONFIGS):
+        try:
+            paths.append(Path(hf_hub_download(name, file)))
+        except Exception as error:  # the hub's errors have many kinds
+            absent = isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError)
+            if file != "tokenizer.json" and absent:
+                continue
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise UserError(
+                f"data.tokenizer: {name}: no such file or folder here, and the hub gave no {file}: {lines[0]}"
+            ) from None
+    return paths
+
+
+def _special_names(path: Path) -> dict[str, str]:
+    """bos_token and eos_token of a configuration file, where it names them."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON: {error}") from None
+    names = {key: config.get(key) for key in ("bos_token", "eos_token")}
+    return {key: name["content"] if isinstance(name, dict) else name for key, name in names.items() if name}
+
+
+def _kinds(component: dict[str, Any] | None) -> set[str]:
+    """The types of a component of tokenizer.json, with those inside a Sequence."""
+    if not component:
+        return set()
+    kinds = {component["type"]}
+    for inner in component.get("pretokenizers", []):
+        kinds |= _kinds(inner)
+    return kinds
+
+
+def _byte_fallback_length(piece: str) -> int:
+    """Bytes of a SentencePiece piece: <0xNN> is one byte, and U+2581 stands for a space."""
+    if re.fullmatch(r"<0x[0-9A-F]{2}>", piece):
+        return 1
+    return len(piece.replace("\u2581", " ").encode("utf-8"))

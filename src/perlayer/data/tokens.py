@@ -1,0 +1,147 @@
+"""The tokens of a corpus: every document as BOS, its tokens, EOS, one after another in one flat array."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perlayer.data.corpus import VALIDATION, corpus_bytes, read_corpus
+from perlayer.data.folders import ArrayWriter, new_folder, read_array
+from perlayer.data.tokenizer import Tokenizer, load_tokenizer, spread, train_tokenizer
+from perlayer.errors import UserError
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What the later stages need to know of the tokenizer."""
+
+    vocab_size: int
+    bos_id: int
+    eos_id: int
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The smallest unsigned integer that holds every id."""
+        return np.min_scalar_type(self.vocab_size - 1)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a text, mapped into memory."""
+
+    ids: np.ndarray  # (tokens,), unsigned
+    offsets: np.ndarray  # (documents + 1,), int64: document d is ids[offsets[d]:offsets[d + 1]]
+
+    @property
+    def documents(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class TokensSize:
+    """How many documents, tokens and bytes a text has; bytes as read, and as its tokens count them."""
+
+    documents: int
+    tokens: int
+    text_bytes: int
+    token_bytes: int
+
+
+def tokenize(
+    corpus: str | Path,
+    tokenizer: str | None,
+    vocab_size: int,
+    tokenizer_folder: str | Path,
+    tokens_folder: str | Path,
+) -> tuple[Tokenizer, dict[str, TokensSize]]:
+    """Make or load the tokenizer, and write the tokens of a corpus and of its validation text.
+
+    Writes `tokenizer.json` and `tokenizer_config.json` to `tokenizer_folder`; to `tokens_folder`: `tokens.npy`
+    (unsigned, the smallest type that holds the vocabulary), `offsets.npy` (int64), `bytes_per_token.npy` (int32),
+    `vocabulary.json`, and `validation/{tokens,offsets}.npy` if the corpus has a validation text.
+
+    A tokenizer is trained on the main text with the documents that will be held out, as the texts that one evaluates
+    on are never kept from the makers of an existing tokenizer; of a text over 1 GiB, on evenly spread documents.
+
+    Args:
+        corpus: the folder that `build_corpus` wrote.
+        tokenizer: a tokenizer.json, a folder or a hub name, or None to train one.
+        vocab_size: how many ids the model has; the tokenizer may have fewer.
+
+    Returns:
+        The tokenizer, and the sizes under `corpus` and, if there is one, `validation`.
+
+    Raises:
+        UserError: the corpus or tokenizer cannot be read, the tokenizer has more than `vocab_size` tokens, or a
+            folder cannot be written.
+    """
+    if tokenizer is None:
+        made = train_tokenizer(spread(read_corpus(corpus), corpus_bytes(corpus)), vocab_size)
+    else:
+        made = load_tokenizer(tokenizer)
+    if made.size > vocab_size:
+        raise UserError(f"data.vocab_size: expected at least the {made.size} of {tokenizer}, found {vocab_size}")
+    bytes_per_token = made.bytes_per_token(vocab_size)
+    made.save(tokenizer_folder)
+    vocabulary = Vocabulary(vocab_size, made.bos_id, made.eos_id)
+    with new_folder(tokens_folder) as folder:
+        (folder / "vocabulary.json").write_text(json.dumps(asdict(vocabulary), indent=2) + "\n")
+        np.save(folder / "bytes_per_token.npy", bytes_per_token)
+        sizes = {"corpus": _write(made, Path(corpus), folder, vocabulary.dtype, bytes_per_token)}
+        validation = Path(corpus, VALIDATION)
+        if validation.is_dir():
+            with new_folder(folder / VALIDATION) as destination:
+                sizes[VALIDATION] = _write(made, validation, destination, vocabulary.dtype, bytes_per_token)
+    return made, sizes
+
+
+def read_tokens(folder: str | Path) -> Tokens:
+    """Map the tokens of a folder into memory.
+
+    Raises:
+        UserError: a file is missing or broken, or the two do not belong together.
+    """
+    folder = Path(folder)
+    tokens = Tokens(read_array(folder / "tokens.npy"), read_array(folder / "offsets.npy"))
+    if tokens.offsets[-1] != len(tokens.ids):
+        raise UserError(f"{folder}: expected {tokens.offsets[-1]} tokens, as offsets.npy says, found {len(tokens.ids)}")
+    return tokens
+
+
+def read_vocabulary(folder: str | Path) -> Vocabulary:
+    """Read `vocabulary.json` of a folder of tokens.
+
+    Raises:
+        UserError: the file is missing or holds something else.
+    """
+    path = Path(folder, "vocabulary.json")
+    try:
+        return Vocabulary(**json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run the stage tokenize") from None
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path}: expected vocab_size, bos_id and eos_id, found: {error}") from None
+
+
+def _write(
+    tokenizer: Tokenizer, corpus: Path, folder: Path, dtype: np.dtype, bytes_per_token: np.ndarray
+) -> TokensSize:
+    from tqdm import tqdm
+
+    text_bytes = token_bytes = 0
+    with ArrayWriter(folder / "tokens.npy", dtype) as ids, ArrayWriter(folder / "offsets.npy", np.int64) as offsets:
+        offsets.append(np.zeros(1))
+        with tqdm(total=corpus_bytes(corpus), desc="tokenize", unit="B", unit_scale=True, disable=None) as progress:
+            for texts in read_corpus(corpus):
+                encoded = tokenizer.encode(texts)
+                offsets.append(ids.length + np.cumsum([len(document) for document in encoded]))
+                group = np.concatenate(encoded)
+                ids.append(group)
+                size = sum(len(text.encode("utf-8")) for text in texts)
+                text_bytes += size
+                token_bytes += int(bytes_per_token[group].sum(dtype=np.int64))
+                progress.update(size)
+    return TokensSize(offsets.length - 1, ids.length, text_bytes, token_bytes)

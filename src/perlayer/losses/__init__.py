@@ -1,0 +1,1 @@
+"""Next-token losses from hidden states."""

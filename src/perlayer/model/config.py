@@ -1,0 +1,59 @@
+"""The shape of a decoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perlayer.errors import require
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The `model` section of a recipe."""
+
+    layers: int
+    hidden_size: int
+    intermediate_size: int
+    attention_heads: int
+    key_value_heads: int
+    head_dim: int
+    rope_theta: float
+    norm_epsilon: float
+
+    def __post_init__(self):
+        for key in ("layers", "hidden_size", "intermediate_size", "attention_heads", "key_value_heads", "head_dim"):
+            require(getattr(self, key) >= 1, key, "at least 1", getattr(self, key))
+        require(
+            self.hidden_size == self.attention_heads * self.head_dim,
+            "hidden_size",
+            f"attention_heads x head_dim = {self.attention_heads * self.head_dim}",
+            self.hidden_size,
+        )
+        require(
+            self.attention_heads % self.key_value_heads == 0,
+            "key_value_heads",
+            f"a divisor of attention_heads = {self.attention_heads}",
+            self.key_value_heads,
+        )
+        require(self.head_dim % 2 == 0, "head_dim", "an even number, since rotary embedding turns pairs", self.head_dim)
+        require(self.rope_theta > 0, "rope_theta", "a positive number", self.rope_theta)
+        require(self.norm_epsilon > 0, "norm_epsilon", "a positive number", self.norm_epsilon)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything that fixes a decoder's shape and function; stored beside its weights as config.json."""
+
+    residual: str
+    layers: int
+    hidden_size: int
+    intermediate_size: int
+    attention_heads: int
+    key_value_heads: int
+    head_dim: int
+    rope_theta: float
+    norm_epsilon: float
+    vocab_size: int
+    sequence_length: int
+    eos_id: int
+    block_cross_document: bool

@@ -1,0 +1,99 @@
+"""The Qwen3 decoder of the recipe, with its residual design behind the protocol."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from torch import Tensor, nn
+
+from perlayer.model.config import ModelConfig
+from perlayer.model.documents import attention_mask
+from perlayer.model.initialization import initialize_recipe
+from perlayer.model.layer import DecoderLayer
+from perlayer.model.norm import RMSNorm
+from perlayer.model.residual.protocol import ResidualDesign, Sublayer, build_design
+from perlayer.model.rotary import rotary_tables
+
+StateHook = Callable[[object, int], object]
+
+
+class DecoderStack(nn.Module):
+    """Embedding, layers and final norm: `model` in the Hugging Face names."""
+
+    def __init__(self, config: ModelConfig, design: ResidualDesign):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(
+            DecoderLayer(config, design.layer_modules(layer)) for layer in range(1, config.layers + 1)
+        )
+        self.norm = RMSNorm(config.hidden_size, config.norm_epsilon)
+        for name, module in design.model_modules().items():
+            self.add_module(name, module)
+
+
+class Decoder(nn.Module):
+    """A causal language model that hands out its residual stream after every layer.
+
+    Weights are float32 and named as in Hugging Face's Qwen3; with the Pre-LN design they load into
+    `transformers.Qwen3ForCausalLM` and give the same logits.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        self.design = build_design(config)
+        self.model = DecoderStack(config, self.design)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        cosine, sine = rotary_tables(config.sequence_length, config.head_dim, config.rope_theta)
+        self.register_buffer("rotary_cosine", cosine, persistent=False)
+        self.register_buffer("rotary_sine", sine, persistent=False)
+
+    def initialize(self, seed: int) -> None:
+        """Draw the initial weights; a parameter's draw depends on the seed and its name alone."""
+        initialize_recipe(self, seed)
+        self.design.initialize(self)
+
+    def mask(self, tokens: Tensor) -> Tensor | None:
+        """The attention mask for `tokens` (batch, length); None where plain causal attention is meant."""
+        return attention_mask(tokens, self.config.eos_id) if self.config.block_cross_document else None
+
+    def forward(self, tokens: Tensor, between_layers: StateHook | None = None) -> list[Tensor]:
+        """Read tokens and return the taps: what a readout sees after each layer.
+
+        Args:
+            tokens: integers (batch, length), length at most `config.sequence_length`.
+            between_layers: called as `between_layers(state, layer)` after each layer, 0 included; returns the state
+                that the next layer gets.
+
+        Returns:
+            layers + 1 tensors (batch, length, hidden); index 0 is the embedding, the last is what the model's own
+            `model.norm` and `lm_head` read.
+        """
+        length = tokens.shape[1]
+        mask = self.mask(tokens)
+        rotary = self.rotary_cosine[:length], self.rotary_sine[:length]
+        design = self.design
+        state = design.start(self.model.embed_tokens(tokens))
+        taps = []
+        for layer in range(self.config.layers + 1):
+            if layer > 0:
+                block = self.model.layers[layer - 1]
+                attention = Sublayer(2 * layer - 2, layer, "attention", block)
+                state = design.write(
+                    state, attention, block.self_attn(design.read(state, attention), rotary=rotary, mask=mask)
+                )
+                mlp = Sublayer(2 * layer - 1, layer, "mlp", block)
+                state = design.write(state, mlp, block.mlp(design.read(state, mlp)))
+            taps.append(design.tap(state, layer))
+            if between_layers is not None:
+                state = between_layers(state, layer)
+        return taps
+
+    def logits(self, tap: Tensor) -> Tensor:
+        """The model's own readout: (batch, length, hidden) to (batch, length, vocabulary)."""
+        return self.lm_head(self.model.norm(tap))
+
+
+def parameters_up_to(model: Decoder, layer: int) -> int:
+    """N of 6ND: parameters of layers 1..`layer`, norms and design included, without embedding, final norm and head."""
+    return sum(p.numel() for block in model.model.layers[:layer] for p in block.parameters())

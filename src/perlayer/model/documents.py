@@ -1,0 +1,30 @@
+"""Which tokens of a packed sequence may see each other."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def document_ids(tokens: Tensor, eos_id: int) -> Tensor:
+    """Number the documents of each sequence from 0: EOS is the last token of its document.
+
+    Args:
+        tokens: integers (batch, length).
+
+    Returns:
+        int32 (batch, length).
+    """
+    is_end = (tokens == eos_id).to(torch.int32)
+    return is_end.cumsum(-1, dtype=torch.int32) - is_end
+
+
+def attention_mask(tokens: Tensor, eos_id: int) -> Tensor:
+    """True where a query may attend: to itself and to earlier tokens of its own document.
+
+    Returns:
+        bool (batch, 1, length, length), query before key.
+    """
+    documents = document_ids(tokens, eos_id)
+    same = documents[:, :, None] == documents[:, None, :]
+    return same.tril()[:, None]

@@ -1,0 +1,1 @@
+"""Residual designs, one file each: how sublayers read from and write to what flows between layers."""

@@ -1,0 +1,89 @@
+"""The protocol behind which every residual design stands, and how one is found by its name."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from perlayer.errors import UserError
+
+if TYPE_CHECKING:
+    from perlayer.model.config import ModelConfig
+    from perlayer.model.decoder import Decoder
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """Where a design is asked to read or write: the attention or the MLP of one block."""
+
+    index: int  # 0-based over the whole model: attention of layer k is 2k-2, its MLP 2k-1
+    layer: int  # 1-based
+    kind: str  # attention or mlp
+    block: nn.Module  # the decoder layer, which holds the design's own modules for it
+
+
+class ResidualDesign:
+    """What a design may do. The state is whatever the design wants to carry from sublayer to sublayer.
+
+    A design is a file of this folder, named as params.yaml names it, with one subclass called `Design`.
+    """
+
+    def __init__(self, config: ModelConfig):
+        self.config = config
+
+    def layer_modules(self, layer: int) -> dict[str, nn.Module]:
+        """The design's own modules of layer `layer` (1-based), by the name they get in the decoder layer."""
+        return {}
+
+    def model_modules(self) -> dict[str, nn.Module]:
+        """The design's own modules that belong to no layer, by the name they get in `model`."""
+        return {}
+
+    def start(self, embedding: Tensor) -> Any:
+        """The state before the first layer, from the embedding (batch, length, hidden)."""
+        return embedding
+
+    def read(self, state: Any, sublayer: Sublayer) -> Tensor:
+        """The input of a sublayer, (batch, length, hidden)."""
+        raise NotImplementedError
+
+    def write(self, state: Any, sublayer: Sublayer, output: Tensor) -> Any:
+        """The state after a sublayer has given its output (batch, length, hidden)."""
+        raise NotImplementedError
+
+    def tap(self, state: Any, layer: int) -> Tensor:
+        """What a readout after layer `layer` (0: the embedding) sees, (batch, length, hidden), before its norm."""
+        return state
+
+    def detach(self, state: Any) -> Any:
+        """The state without its history."""
+        return state.detach()
+
+    def initialize(self, model: Decoder) -> None:
+        """Scale initial weights, after the recipe's own initialisation."""
+
+    def parameter_group(self, name: str) -> str:
+        """The optimizer group of one of the design's own parameters, by its full name."""
+        return "adam"
+
+
+def design_names() -> list[str]:
+    """The names of the designs: the files of this folder."""
+    here = Path(__file__)
+    return sorted(path.stem for path in here.parent.glob("*.py") if path.stem not in ("__init__", here.stem))
+
+
+def check_design(name: str, where: str) -> None:
+    """Raise `UserError` unless a design of this name exists."""
+    if name not in design_names():
+        raise UserError(f"params.yaml: {where}: expected one of {', '.join(design_names())}, found {name!r}")
+
+
+def build_design(config: ModelConfig) -> ResidualDesign:
+    """The design that `config.residual` names."""
+    check_design(config.residual, "residual")
+    return importlib.import_module(f"perlayer.model.residual.{config.residual}").Design(config)

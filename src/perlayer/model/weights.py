@@ -1,0 +1,112 @@
+"""Finished models as files: model.safetensors, readouts.safetensors and config.json."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from perlayer.errors import UserError
+from perlayer.model.config import ModelConfig
+from perlayer.model.decoder import Decoder
+from perlayer.model.readouts import auxiliary_readouts
+
+
+def save_model(folder: Path, decoder: Decoder, readouts: nn.ModuleDict | None = None) -> None:
+    """Write a model, and its auxiliary readouts if it has any, into an existing folder."""
+    _save(decoder.state_dict(), folder / "model.safetensors")
+    if readouts is not None:
+        _save({f"readouts.{name}": value for name, value in readouts.state_dict().items()}, readouts_file(folder))
+    (folder / "config.json").write_text(json.dumps(_describe(decoder.config), indent=1) + "\n")
+
+
+def load_model(folder: Path) -> Decoder:
+    """Read a model that `save_model` wrote.
+
+    Raises:
+        UserError: a file is missing or broken, or the weights do not fit the configuration beside them.
+    """
+    decoder = Decoder(load_config(folder))
+    _load_into(decoder, folder / "model.safetensors", prefix="")
+    return decoder
+
+
+def load_config(folder: Path) -> ModelConfig:
+    """Read the configuration of a model that `save_model` wrote."""
+    path = folder / "config.json"
+    try:
+        return ModelConfig(**json.loads(path.read_text())["perlayer"])
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; expected a trained model") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: not a model configuration of this project: {error}") from None
+
+
+def load_readouts(folder: Path) -> nn.ModuleDict:
+    """Read a model's auxiliary readouts, keyed by layer.
+
+    Raises:
+        UserError: the model has none, or they do not fit it.
+    """
+    readouts = auxiliary_readouts(load_config(folder), seed=0)
+    _load_into(readouts, readouts_file(folder), prefix="readouts.")
+    return readouts
+
+
+def readouts_file(folder: Path) -> Path:
+    """Where a model's auxiliary readouts are kept."""
+    return folder / "readouts.safetensors"
+
+
+def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+
+
+def _load_into(module: nn.Module, path: Path, prefix: str) -> None:
+    try:
+        found = {name.removeprefix(prefix): tensor for name, tensor in load_file(path).items()}
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not a readable safetensors file: {error}") from None
+    expected = module.state_dict()
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in found:
+            raise UserError(f"{path}: {prefix}{name} is missing; expected the shape {tuple(expected[name].shape)}")
+        if name not in expected:
+            raise UserError(f"{path}: {prefix}{name} belongs to no part of the model that config.json describes")
+        if found[name].shape != expected[name].shape:
+            raise UserError(
+                f"{path}: {prefix}{name}: expected the shape {tuple(expected[name].shape)}, "
+                f"found {tuple(found[name].shape)}"
+            )
+    module.load_state_dict(found)
+
+
+def _describe(config: ModelConfig) -> dict:
+    described = {
+        "model_type": "qwen3" if config.residual == "pre_ln" else "perlayer",
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention_heads,
+        "num_key_value_heads": config.key_value_heads,
+        "head_dim": config.head_dim,
+        "hidden_act": "silu",
+        "max_position_embeddings": config.sequence_length,
+        "rms_norm_eps": config.norm_epsilon,
+        "rope_theta": config.rope_theta,
+        "attention_bias": False,
+        "tie_word_embeddings": False,
+        "torch_dtype": "float32",
+        "eos_token_id": config.eos_id,
+    }
+    if config.residual == "pre_ln":
+        described["architectures"] = ["Qwen3ForCausalLM"]
+    return {**described, "perlayer": dataclasses.asdict(config)}

@@ -1,0 +1,59 @@
+"""Which parameter belongs to which optimizer group, and so is clipped with which others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from torch import nn
+from torch.optim import Optimizer
+
+from perlayer.model.decoder import Decoder
+from perlayer.optim.settings import OptimizerSettings
+
+BACKBONE_MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def backbone_group(model: Decoder, name: str) -> str:
+    """muonh for the seven matrices of a block, adamh for the output head, adam for embedding and norms.
+
+    What a residual design adds says for itself.
+    """
+    parts = name.split(".")
+    if parts[-2] in BACKBONE_MATRICES:
+        return "muonh"
+    if parts[-2] == "lm_head":
+        return "adamh"
+    if parts[-2] in ("embed_tokens", "q_norm", "k_norm") or name == "model.norm.weight":
+        return "adam"
+    return model.design.parameter_group(name)
+
+
+def parameter_groups(model: Decoder, settings: OptimizerSettings) -> list[dict[str, Any]]:
+    """The backbone, its final norm and its head in the recipe's three groups, for `Hyperball`."""
+    members: dict[str, list[nn.Parameter]] = defaultdict(list)
+    for name, parameter in model.named_parameters():
+        members[backbone_group(model, name)].append(parameter)
+    peaks = {
+        "muonh": settings.learning_rate,
+        "adamh": settings.learning_rate,
+        "adam": settings.adam_learning_rate,
+    }
+    return [_group("backbone", kind, parameters, peaks[kind]) for kind, parameters in members.items()]
+
+
+def auxiliary_groups(owner: str, module: nn.Module, optimizer: Optimizer) -> list[dict[str, Any]]:
+    """Groups of its own for an auxiliary module, with the rules and rates of the backbone's.
+
+    Being apart, they never change how the backbone, the final norm and the head are clipped. Heads go to AdamH and
+    the rest to Adam.
+    """
+    members: dict[str, list[nn.Parameter]] = defaultdict(list)
+    for name, parameter in module.named_parameters():
+        members["adamh" if name.split(".")[-2] == "lm_head" else "adam"].append(parameter)
+    peaks = {group["kind"]: group["peak_lr"] for group in optimizer.param_groups if group["owner"] == "backbone"}
+    return [_group(owner, kind, parameters, peaks[kind]) for kind, parameters in members.items()]
+
+
+def _group(owner: str, kind: str, parameters: list[nn.Parameter], peak: float) -> dict[str, Any]:
+    return {"params": parameters, "owner": owner, "kind": kind, "peak_lr": peak, "lr": peak}

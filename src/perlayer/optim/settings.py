@@ -1,0 +1,35 @@
+"""The `optimizer` section of a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perlayer.errors import require
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """Rates and constants of the recipe."""
+
+    learning_rate: float
+    adam_learning_rate: float
+    momentum: float
+    beta1: float
+    beta2: float
+    adam_epsilon: float
+    muon_epsilon: float
+    newton_schulz_steps: int
+    max_grad_norm: float
+    schedule: str
+    decay: float
+    warmup: int
+
+    def __post_init__(self):
+        for key in ("learning_rate", "adam_learning_rate", "adam_epsilon", "muon_epsilon", "max_grad_norm"):
+            require(getattr(self, key) > 0, key, "a positive number", getattr(self, key))
+        for key in ("momentum", "beta1", "beta2"):
+            require(0 <= getattr(self, key) < 1, key, "a number from 0 to below 1", getattr(self, key))
+        require(self.newton_schulz_steps >= 1, "newton_schulz_steps", "at least 1", self.newton_schulz_steps)
+        require(self.schedule in ("linear", "cosine"), "schedule", "linear or cosine", self.schedule)
+        require(0 < self.decay <= 1, "decay", "a share above 0 and up to 1", self.decay)
+        require(self.warmup >= 0, "warmup", "0 or more steps", self.warmup)

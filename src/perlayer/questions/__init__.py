@@ -1,0 +1,39 @@
+"""The questions. A new one is a file of its own and a line in `QUESTIONS`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from perlayer.questions import q1
+from perlayer.questions.question import Question, sql, state
+from perlayer.warehouse import database
+
+QUESTIONS: tuple[Question, ...] = (q1.QUESTION,)
+
+__all__ = ["QUESTIONS", "Question", "claims_view", "connect", "sql", "state"]
+
+
+def claims_view() -> str:
+    """The statements that make the view `claims` of all questions, in their order."""
+    rows = "\nUNION ALL\n".join(
+        f"SELECT {number} AS number, '{question.key}' AS question, * FROM (\n{question.claims}\n)"
+        for number, question in enumerate(QUESTIONS)
+    )
+    return (
+        f"CREATE VIEW claims AS SELECT * EXCLUDE (number, position) FROM (\n{rows}\n) ORDER BY number, position;"
+        + """
+COMMENT ON VIEW claims IS 'Every published claim beside what these runs measured';
+COMMENT ON COLUMN claims.question IS 'The question it belongs to';
+COMMENT ON COLUMN claims.quantity IS 'What is claimed';
+COMMENT ON COLUMN claims.published IS 'The published figure, in nats per token';
+COMMENT ON COLUMN claims.measured IS 'The same from these runs; null without them';
+COMMENT ON COLUMN claims.holds IS 'yes, no, within noise or no run: the sign or order is judged, never the size';
+"""
+    )
+
+
+def connect(warehouse_dir: str | Path) -> duckdb.DuckDBPyConnection:
+    """Open the database of the warehouse, read-only, with the view `claims`; see `perlayer.warehouse.database.connect`."""
+    return database.connect(warehouse_dir, claims_view())

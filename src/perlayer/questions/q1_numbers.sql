@@ -1,0 +1,18 @@
+-- Final training loss after every layer, nats per token; setups by their run of the lowest seed.
+WITH losses AS (
+    SELECT layer, readouts AS setup, loss
+    FROM final_loss JOIN runs USING (run)
+    WHERE residual = 'sandwich' AND algorithms = '{}' AND full_depth AND present AND readouts <> 'none'
+        AND run IN (SELECT run FROM groups)
+    UNION ALL
+    SELECT layers, 'ordinary', loss FROM ordinary WHERE residual = 'sandwich'
+)
+SELECT layer,
+    max(loss) FILTER (setup = 'ordinary') AS ordinary,
+    max(loss) FILTER (setup = 'probes') AS probes,
+    max(loss) FILTER (setup = 'separate') AS separate,
+    max(loss) FILTER (setup = 'shared') AS shared,
+    max(loss) FILTER (setup = 'shared_stop_gradient') AS shared_stop_gradient
+FROM losses
+GROUP BY layer
+ORDER BY layer

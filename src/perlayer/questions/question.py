@@ -1,0 +1,54 @@
+"""What a question is: the runs it reads, its SQL, its figures and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+
+import duckdb
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question that the runs answer. All SQL is of the views of the warehouse.
+
+    Attributes:
+        key: its short name, as the claims carry it: Q1.
+        title: the question.
+        background: what is measured and how it is read, in a few sentences.
+        runs: SQL of the runs that it reads: run, present.
+        numbers: SQL of the table that answers it.
+        published: SQL of the published numbers, in the columns of `numbers`.
+        published_title: where those come from, and at what size.
+        claims: SQL of its published claims: position, quantity, published, measured, holds; one row a claim, always.
+        figures: the names of the figures that show it, the most telling first.
+        verdict: sentences computed from the numbers.
+    """
+
+    key: str
+    title: str
+    background: str
+    runs: str
+    numbers: str
+    published: str
+    published_title: str
+    claims: str
+    figures: tuple[str, ...]
+    verdict: Callable[[duckdb.DuckDBPyConnection], str]
+
+
+def sql(name: str) -> str:
+    """The text of NAME.sql beside the questions, without a closing semicolon."""
+    return resources.files("perlayer.questions").joinpath(f"{name}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+
+
+def state(connection: duckdb.DuckDBPyConnection, question: Question) -> str:
+    """`answered` when every claim has been measured, `not yet run` when none has, else `partly answered`."""
+    holds = [
+        row[0] for row in connection.execute("SELECT holds FROM claims WHERE question = ?", [question.key]).fetchall()
+    ]
+    unmeasured = holds.count("no run")
+    if unmeasured == 0:
+        return "answered"
+    return "not yet run" if unmeasured == len(holds) else "partly answered"

@@ -1,0 +1,1 @@
+"""The figures and the page that show what the runs say."""

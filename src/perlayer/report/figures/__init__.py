@@ -1,0 +1,8 @@
+"""The figures: a module each, with `TITLE`, `CAPTION`, `data(connection)` (what is drawn) and `draw(connection)`."""
+
+from perlayer.report.figures import final_loss_by_layer, last_layer_curves, layer_curves, noise_floor
+
+FIGURES = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (final_loss_by_layer, layer_curves, last_layer_curves, noise_floor)
+}

@@ -1,0 +1,65 @@
+"""How far plain runs end apart by chance, layer by layer, beside the effects that are read from them."""
+
+from __future__ import annotations
+
+import duckdb
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from perlayer.report.figures import style
+
+TITLE = "The noise floor beside the effects"
+CAPTION = (
+    "Grey: greatest minus least final training loss among plain runs that differ in nothing but seed or EMA, read by "
+    "probes below the last layer. Lines: how far each setup ends from an ordinary model of the layer's depth, at the last "
+    "layer from the baseline of the same seed; hollow markers are below it. What stands in the grey is chance."
+)
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """One row a layer: readout, runs, spread and std of the noise floor, and every setup's difference."""
+    floor = connection.execute(
+        "SELECT layer, readout, runs, spread, std FROM noise_floor WHERE residual = 'sandwich' ORDER BY layer"
+    ).df()
+    effects = connection.execute(style.EFFECTS).df()
+    wide = effects.pivot_table(index="layer", columns="setup", values="gap").reindex(columns=list(style.TRAINED))
+    return floor.set_index("layer").join(wide, how="outer").rename_axis(index="layer", columns=None).reset_index()
+
+
+def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
+    """The figure of what is present."""
+    table = data(connection)
+    floor = table.dropna(subset="spread")
+    if floor.empty:
+        return style.empty_figure("The noise floor needs two plain runs that differ in seed; they are not here yet.")
+    figure = style.new_figure(7, 4.4)
+    axes = figure.subplots()
+    bottom = floor["spread"].min() / 4
+    axes.bar(floor["layer"], floor["spread"] - bottom, bottom=bottom, width=0.7, color="#cccccc", linewidth=0, zorder=1)
+    for layer, spread in zip(floor["layer"], floor["spread"]):
+        axes.annotate(
+            f"{spread:.2g}", (layer, spread), (0, -3), textcoords="offset points", ha="center", va="top", size=8
+        )
+    labels = []
+    for setup in style.TRAINED:
+        label, colour, marker = style.SETUPS[setup]
+        effect = table[["layer", setup]].dropna()
+        effect = effect[effect[setup].abs() > bottom]  # the logarithm ends somewhere: probes end at exactly 0
+        if effect.empty:
+            continue
+        axes.plot(effect["layer"], effect[setup].abs(), color=colour, linewidth=1.4, zorder=3)
+        for above in (True, False):
+            part = effect[(effect[setup] > 0) == above]
+            face = colour if above else "white"
+            axes.scatter(part["layer"], part[setup].abs(), marker=marker, s=26, color=face, edgecolors=colour, zorder=4)
+        labels.append((effect["layer"].iloc[0], abs(effect[setup].iloc[0]), label, colour))
+    axes.set(
+        yscale="log", ylabel="Nats per token", title=f"Spread of {floor['runs'].max()} plain runs (grey) and effects"
+    )
+    axes.set_ylim(bottom=bottom)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    style.layer_ticks(axes, table["layer"], room=0.3)
+    style.add_note(figure, style.missing(connection))
+    style.label_lines(axes, labels, side="left")
+    return figure

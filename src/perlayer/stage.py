@@ -1,0 +1,87 @@
+"""Runs the function of a stage: its params, its errors as one line each, its time and memory."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from perlayer import params
+from perlayer.errors import UserError
+
+TIMINGS = Path(".perlayer/timings")
+
+
+def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> int:
+    """Call `function(params, *arguments)` with the checked params.yaml of the working directory.
+
+    What the user can mend (a `UserError`, a file that cannot be read or written, a missing package) becomes one line on
+    stderr; any other exception is a fault of ours and goes on with its traceback. Wall seconds and peak memory of a
+    stage that ended well go to .perlayer/timings, which no stage reads.
+
+    Args:
+        function: the stage; its first parameter takes the params, the others are the stage's arguments, all text.
+        name: the stage, as dvc.yaml names it.
+        arguments: what the command line holds.
+
+    Returns:
+        The exit status: 0, 1 for an error, 2 for a wrong number of arguments, 130 when interrupted.
+    """
+    try:
+        inspect.signature(function).bind(None, *arguments)
+    except TypeError:
+        expected = [parameter.upper() for parameter in inspect.signature(function).parameters][1:]
+        return _fail(f"usage: python stages/{name}.py {' '.join(expected)}".rstrip(), status=2)
+    start = time.perf_counter()
+    try:
+        function(params.load("params.yaml"), *arguments)
+    except UserError as error:
+        return _fail(f"error: {error}")
+    except OSError as error:
+        return _fail(f"error: {describe(error)}")
+    except ModuleNotFoundError as error:
+        if (error.name or "perlayer").partition(".")[0] == "perlayer":
+            raise
+        return _fail(f"error: {sys.executable} has no package {error.name}; `make setup` installs what is locked")
+    except KeyboardInterrupt:
+        return _fail(f"{name}: interrupted", status=130)
+    if _rank() == 0:
+        _write_timing("@".join([name, *arguments]), time.perf_counter() - start)
+    return 0
+
+
+def describe(error: OSError) -> str:
+    """One line for an error of the operating system: the path, where the system names one, and what is wrong."""
+    if error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if error.strerror:
+        return f"{error.strerror} (working in {os.getcwd()})"
+    return str(error) or type(error).__name__
+
+
+def _fail(message: str, status: int = 1) -> int:
+    # With several processes, what goes wrong in one of them (a full disk, a corrupted shard) must not pass in silence.
+    where = f"process {_rank()}: " if _rank() else ""
+    print(where + " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+def _rank() -> int:
+    rank = os.environ.get("RANK", "0")
+    return int(rank) if rank.isdigit() else 0
+
+
+def _write_timing(name: str, seconds: float) -> None:
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    timing = {"stage": name, "seconds": round(seconds, 3), "peak_memory_bytes": peak * unit}
+    try:
+        TIMINGS.mkdir(parents=True, exist_ok=True)
+        (TIMINGS / f"{name}.json").write_text(json.dumps(timing) + "\n", encoding="utf-8")
+    except OSError:
+        pass  # a timing is a convenience; the stage itself has done its work

@@ -1,0 +1,56 @@
+"""The logger that remembers every loss of every layer, and the table it becomes."""
+
+from __future__ import annotations
+
+import math
+import sys
+from array import array
+from typing import Any
+
+from composer.core import State
+from composer.loggers import Logger, LoggerDestination
+
+from perlayer.errors import UserError
+from perlayer.losses.reading import Reading
+
+PREFIX = "loss/train/"
+LINES_IN_A_LOG = 10
+
+
+class LayerLog(LoggerDestination):
+    """Keeps `loss/train/READING` of each update; travels in checkpoints, so that a resumed run loses none."""
+
+    def __init__(self, run: str, steps: int, quiet: bool):
+        self.run, self.steps, self.quiet = run, steps, quiet
+        self.losses: dict[str, array] = {}
+
+    def log_metrics(self, metrics: dict[str, Any], step: int | None = None) -> None:
+        for name, value in metrics.items():
+            key = name.removeprefix(PREFIX)
+            if key == name or key == "total":
+                continue
+            if not math.isfinite(value):
+                reading = Reading.from_key(key)
+                done = len(self.losses.get(key, ()))
+                raise UserError(
+                    f"run {self.run}: the loss read after layer {reading.layer} ({reading.readout}) is {value} at step "
+                    f"{done + 1}; training stops there, and the last checkpoint before it is kept; "
+                    "a lower learning rate usually helps"
+                )
+            self.losses.setdefault(key, array("d")).append(value)
+
+    def batch_end(self, state: State, logger: Logger) -> None:
+        step = state.timestamp.batch.value
+        if not self.quiet and (step % max(1, self.steps // LINES_IN_A_LOG) == 0 or step == self.steps):
+            last = max(self.losses, key=lambda key: Reading.from_key(key))
+            print(f"{self.run}: step {step} of {self.steps}, loss {self.losses[last][-1]:.4f}", file=sys.stderr)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"losses": {key: list(values) for key, values in self.losses.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.losses = {key: array("d", values) for key, values in state["losses"].items()}
+
+    def by_reading(self) -> dict[Reading, array]:
+        """The losses of each reading, one an update, in order of layer."""
+        return dict(sorted((Reading.from_key(key), values) for key, values in self.losses.items()))

@@ -1,0 +1,271 @@
+"""One training run, from shards to published outs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import logging
+import os
+import shutil
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from composer import Trainer
+from composer.core import Precision
+from composer.utils import dist
+from torch import Tensor
+
+from perlayer.algorithms.protocol import RunAlgorithm, RunContext, build_algorithm
+from perlayer.data.batches import read_split, train_loader
+from perlayer.data.shards import Dataset, read_dataset, verify_shards
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.losses.reading import Reading
+from perlayer.model.config import ModelConfig, ModelSettings
+from perlayer.model.decoder import Decoder, parameters_up_to
+from perlayer.model.weights import save_model
+from perlayer.optim.groups import parameter_groups
+from perlayer.optim.hyperball import Hyperball
+from perlayer.optim.settings import OptimizerSettings
+from perlayer.training.composer_model import PerLayerModel
+from perlayer.training.evaluation import bits_per_byte, evaluate
+from perlayer.training.layer_log import LayerLog
+from perlayer.training.schedule import LearningRateSchedule
+from perlayer.training.scratch import scratch_folder
+from perlayer.training.settings import Run, TrainSettings
+from perlayer.training.tables import Series, final_loss, layers_table, write_layers, write_summary
+
+CHECKPOINTS_A_RUN = 10
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a size says of a training."""
+
+    size: str
+    model: ModelSettings
+    optimizer: OptimizerSettings
+    train: TrainSettings
+    block_cross_document: bool
+
+
+def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, machine: Machine) -> None:
+    """Train `run` and publish `models/RUN/` and `metrics/RUN/`; continue from a checkpoint if it was interrupted.
+
+    Raises:
+        UserError: shards that are damaged, settings that do not fit the data or this machine, an output that cannot
+            be written, or a loss that is not finite.
+    """
+    _quiet_libraries()
+    verify_shards(shards)
+    data = read_dataset(shards)
+    device = _device(machine)
+    torch.set_num_threads(machine.threads)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    dist.initialize_dist(device, timeout=600)
+    local_batch = _share_of_batch(recipe.train.batch, dist.get_world_size())
+    outs = (models / run.name, metrics / run.name)
+    if dist.get_global_rank() == 0:
+        _check_writable(outs)
+
+    decoder = Decoder(_model_config(run, recipe, data))
+    decoder.initialize(run.seed)
+    model = PerLayerModel(decoder)
+    algorithms = {
+        name: build_algorithm(name, settings, RunContext(run.seed, recipe.train.steps))
+        for name, settings in run.algorithms.items()
+    }
+    log = LayerLog(run.name, recipe.train.steps, quiet=sys.stderr.isatty() or dist.get_global_rank() != 0)
+    microbatch = min(machine.microbatch or local_batch, local_batch)
+    scratch = scratch_folder(run.name, _definition(run, recipe, shards, machine, device, microbatch))
+    trainer = Trainer(
+        model=model,
+        optimizers=_optimizer(decoder, recipe.optimizer),
+        train_dataloader=train_loader(shards, local_batch, machine.workers),
+        max_duration=f"{recipe.train.steps}ba",
+        algorithms=list(algorithms.values()),
+        callbacks=[_schedule(recipe)],
+        loggers=[log],
+        device=device,
+        precision=_precision(recipe.train),
+        device_train_microbatch_size=microbatch,
+        seed=run.seed,
+        run_name=run.name,
+        save_folder=str(scratch),
+        save_interval=f"{_checkpoint_interval(recipe.train.steps, machine)}ba",
+        save_num_checkpoints_to_keep=1,
+        save_overwrite=True,
+        autoresume=True,
+        progress_bar=sys.stderr.isatty(),
+        dist_timeout=600.0,
+    )
+    if trainer.state.timestamp.batch.value < recipe.train.steps:
+        trainer.fit()
+    _publish(run, recipe, data, shards, model, algorithms, log, outs, local_batch, trainer)
+    trainer.close()
+    if dist.get_global_rank() == 0:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _publish(run, recipe, data, shards, model, algorithms, log, outs, local_batch, trainer) -> None:
+    state = trainer.state
+    average = algorithms.get("ema")
+    if average is not None:
+        average.restore_training_weights(state.model)
+    model.eval()
+    rows = read_split(shards, "val")
+    reading_algorithms = [algorithm for algorithm in algorithms.values() if isinstance(algorithm, RunAlgorithm)]
+
+    def token_losses(tokens: Tensor) -> dict[Reading, Tensor]:
+        taps = model.decoder(tokens[:, :-1])
+        losses = {model.head: model.final_loss(taps, tokens, reduction="none")}
+        for algorithm in reading_algorithms:
+            losses |= algorithm.validation_losses(taps, tokens)
+        return losses
+
+    def validate():
+        return evaluate(token_losses, rows, local_batch, trainer.state.device._device, state.precision)
+
+    totals = validate()
+    averaged = {}
+    if average is not None:
+        with average.averaged_weights(state.model):
+            averaged = validate()
+    if dist.get_global_rank() != 0:
+        return
+    steps = recipe.train.steps
+    losses = log.by_reading()
+    series = [Series(reading, "train", "loss", range(1, steps + 1), values) for reading, values in losses.items()]
+    for reading, total in totals.items():
+        series.append(Series(reading, "val", "loss", [steps], [total.mean]))
+        if reading.ahead == 1:
+            bits = bits_per_byte(total.nats, data.val_bytes)
+            series.append(Series(reading, "val", "bits_per_byte", [steps], [bits]))
+    for reading, total in averaged.items():
+        series.append(Series(reading, "val", "ema_loss", [steps], [total.mean]))
+    for layer in range(1, model.decoder.config.layers + 1):
+        reading = next((one for one in losses if one.layer == layer and one.ahead == 1), Reading(layer, "head"))
+        series.append(Series(reading, "train", "parameters", [0], [parameters_up_to(model.decoder, layer)]))
+    tokens_per_step = recipe.train.batch * data.sequence_length
+    model_folder, metrics_folder = outs
+    with _fresh_folder(model_folder) as folder:
+        save_model(folder, model.decoder, model.readouts)
+    with _fresh_folder(metrics_folder) as folder:
+        write_layers(layers_table(run.name, recipe.size, tokens_per_step, series), folder / "layers.parquet")
+        head = totals[model.head]
+        summary = {
+            "final_loss": final_loss(losses[model.head]),
+            "val_loss": head.mean,
+            "val_bpb": bits_per_byte(head.nats, data.val_bytes),
+            "tokens": steps * tokens_per_step,
+            "parameters": sum(parameter.numel() for parameter in model.decoder.parameters()),
+        }
+        write_summary(summary, folder / "summary.json")
+
+
+def _model_config(run: Run, recipe: Recipe, data: Dataset) -> ModelConfig:
+    shape = dataclasses.asdict(recipe.model)
+    if run.layers is not None:
+        shape["layers"] = run.layers
+    return ModelConfig(
+        residual=run.residual,
+        vocab_size=data.vocab_size,
+        sequence_length=data.sequence_length,
+        eos_id=data.eos_id,
+        block_cross_document=recipe.block_cross_document,
+        **shape,
+    )
+
+
+def _optimizer(decoder: Decoder, settings: OptimizerSettings) -> Hyperball:
+    return Hyperball(
+        parameter_groups(decoder, settings),
+        momentum=settings.momentum,
+        beta1=settings.beta1,
+        beta2=settings.beta2,
+        adam_epsilon=settings.adam_epsilon,
+        muon_epsilon=settings.muon_epsilon,
+        newton_schulz_steps=settings.newton_schulz_steps,
+        max_grad_norm=settings.max_grad_norm,
+    )
+
+
+def _schedule(recipe: Recipe) -> LearningRateSchedule:
+    settings = recipe.optimizer
+    if settings.warmup >= recipe.train.steps:
+        raise UserError(
+            f"params.yaml: recipes.{recipe.size}.optimizer.warmup: expected fewer than the {recipe.train.steps} steps "
+            f"of the run, found {settings.warmup}"
+        )
+    return LearningRateSchedule(recipe.train.steps, settings.schedule, settings.warmup, settings.decay)
+
+
+def _precision(settings: TrainSettings) -> Precision:
+    return Precision.AMP_BF16 if settings.compute_dtype == "bfloat16" else Precision.FP32
+
+
+def _device(machine: Machine) -> str:
+    available = torch.cuda.is_available()
+    if machine.device == "gpu" and not available:
+        raise UserError("PERLAYER_DEVICE: expected a GPU that torch can use, found none")
+    return "gpu" if available and machine.device != "cpu" else "cpu"
+
+
+def _share_of_batch(batch: int, processes: int) -> int:
+    if batch % processes:
+        raise UserError(f"train.batch: expected a multiple of the {processes} training processes, found {batch}")
+    return batch // processes
+
+
+def _checkpoint_interval(steps: int, machine: Machine) -> int:
+    return machine.checkpoint_steps or max(1, -(-steps // CHECKPOINTS_A_RUN))
+
+
+def _definition(run: Run, recipe: Recipe, shards: Path, machine: Machine, device: str, microbatch: int) -> dict:
+    index = {path.as_posix(): path.read_bytes() for path in sorted(shards.glob("**/*.json"))}
+    return {
+        "run": dataclasses.asdict(run),
+        "recipe": dataclasses.asdict(recipe),
+        "shards": {path: hashlib.sha256(content).hexdigest() for path, content in index.items()},
+        "threads": machine.threads,
+        "workers": machine.workers,
+        "device": torch.cuda.get_device_name() if device == "gpu" else "cpu",
+        "processes": dist.get_world_size(),
+        "microbatch": microbatch,
+        "torch": torch.__version__,
+    }
+
+
+def _check_writable(folders: tuple[Path, ...]) -> None:
+    for folder in folders:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            probe = folder.parent / f".{folder.name}.probe"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be written ({error.strerror}); nothing was trained") from None
+
+
+@contextlib.contextmanager
+def _fresh_folder(folder: Path):
+    """A folder that appears under its name only when everything in it is written."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    yield partial
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(partial, folder)
+
+
+def _quiet_libraries() -> None:
+    for name in ("composer", "streaming"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"(composer|streaming|torch|torchmetrics)\b.*")
+    warnings.filterwarnings("ignore", message=".*(scheduler|eval_dataloader|checkpoint).*")
+
+

@@ -1,0 +1,100 @@
+"""The `train` section of a recipe and the runs of params.yaml."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Mapping
+
+from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
+from perlayer.errors import UserError, require
+from perlayer.params import check_keys, parse
+
+ALGORITHMS = Path(__file__).parents[1] / "algorithms"
+DESIGNS = Path(__file__).parents[1] / "model" / "residual"
+LARGEST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """The `train` section of a recipe."""
+
+    steps: int
+    batch: int
+    compute_dtype: str
+
+    def __post_init__(self):
+        require(self.steps >= 1, "steps", "at least 1 update", self.steps)
+        require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
+        require(
+            self.compute_dtype in ("float32", "bfloat16"),
+            "compute_dtype",
+            "float32 or bfloat16",
+            self.compute_dtype,
+        )
+
+
+@dataclass(frozen=True)
+class CoreSettings:
+    """The keys of a run that belong to no algorithm."""
+
+    residual: str
+    seed: int
+    layers: int | None = None
+
+    def __post_init__(self):
+        require(self.residual in design_names(), "residual", f"one of {', '.join(design_names())}", self.residual)
+        require(0 <= self.seed <= LARGEST_SEED, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
+        require(self.layers is None or self.layers >= 1, "layers", "at least 1", self.layers)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, as params.yaml names it."""
+
+    name: str
+    residual: str
+    readouts: str
+    seed: int
+    layers: int | None  # None: as the recipe says
+    algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
+
+
+def design_names() -> list[str]:
+    """The residual designs that exist: the files of their folder."""
+    return sorted(path.stem for path in DESIGNS.glob("*.py") if path.stem not in ("__init__", "protocol"))
+
+
+def optional_algorithms() -> list[str]:
+    """The algorithms a run may switch on by a key of the same name: the folders that have settings."""
+    return sorted(path.parent.name for path in ALGORITHMS.glob("*/settings.py") if path.parent.name != "per_layer_loss")
+
+
+def parse_run(params: Mapping[str, Any], name: str) -> Run:
+    """Read and check `runs.NAME`.
+
+    Raises:
+        UserError: no such run, an unknown key, or an impossible value.
+    """
+    where = f"runs.{name}"
+    if name not in params["runs"]:
+        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(params['runs'])}")
+    mapping = params["runs"][name]
+    if not isinstance(mapping, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
+    core_keys = CoreSettings.__dataclass_fields__
+    reading_keys = PerLayerLossSettings.__dataclass_fields__
+    check_keys(
+        mapping, [*core_keys, *reading_keys, *optional_algorithms()], ["residual", "readouts", "seed"], where
+    )
+    core = parse(CoreSettings, {key: value for key, value in mapping.items() if key in core_keys}, where)
+    reading = parse(
+        PerLayerLossSettings, {key: value for key, value in mapping.items() if key in reading_keys}, where
+    )
+    algorithms = {"per_layer_loss": reading} if reading.readouts != "none" else {}
+    for key in optional_algorithms():
+        if key in mapping:
+            settings = importlib.import_module(f"perlayer.algorithms.{key}.settings").Settings
+            algorithms[key] = parse(settings, mapping[key], f"{where}.{key}")
+    return Run(name, core.residual, reading.readouts, core.seed, core.layers, algorithms)

@@ -1,0 +1,1 @@
+"""Every per-layer number of every run in one queryable place."""

@@ -1,0 +1,194 @@
+"""Gathers the results of all runs that params.yaml names into the tables of the warehouse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from perlayer.errors import UserError
+from perlayer.params import recipe
+from perlayer.warehouse import database
+from perlayer.warehouse.headline import headline
+
+COLUMNS = {
+    "run": "VARCHAR",
+    "size": "VARCHAR",
+    "step": "INTEGER",
+    "tokens": "BIGINT",
+    "layer": "SMALLINT",
+    "other_layer": "SMALLINT",
+    "readout": "VARCHAR",
+    "ahead": "TINYINT",
+    "split": "VARCHAR",
+    "metric": "VARCHAR",
+    "value": "DOUBLE",
+}
+NOT_SETTING = ("seed", "ema")  # what runs of equal setting may differ in
+NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", "ema")
+
+# What the end of a run says of it: the last layer, which has the head.
+RESULTS = """
+WITH ends AS (
+    SELECT run, max(step) AS steps, max(tokens) AS tokens,
+        max(value) FILTER (metric = 'parameters') AS backbone_parameters,
+        max_by(value, step) FILTER (metric = 'loss' AND split = 'val' AND readout = 'head') AS val_loss,
+        max_by(value, step) FILTER (metric = 'bits_per_byte' AND readout = 'head') AS val_bits_per_byte,
+        max_by(value, step) FILTER (metric = 'ema_loss' AND readout = 'head') AS ema_loss
+    FROM layer_metrics
+    WHERE ahead = 1
+    GROUP BY run
+)
+UPDATE runs SET steps = ends.steps, tokens = ends.tokens, backbone_parameters = ends.backbone_parameters,
+    val_loss = ends.val_loss, val_bits_per_byte = ends.val_bits_per_byte, ema_loss = ends.ema_loss,
+    final_loss = final_loss.loss
+FROM ends LEFT JOIN final_loss ON final_loss.run = ends.run AND final_loss.readout = 'head'
+WHERE runs.run = ends.run
+"""
+
+
+def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> list[str]:
+    """Write runs.parquet, layer_metrics.parquet and headline.json from `metrics_dir`/runs/RUN/layers.parquet.
+
+    Both tables are sorted, so the same results give the same bytes. A run without results at the current size is
+    absent, which is no error.
+
+    Args:
+        params: all of params.yaml.
+        metrics_dir: where the runs have left their results, and where headline.json goes.
+        warehouse_dir: where the tables go.
+
+    Returns:
+        The names of the absent runs.
+
+    Raises:
+        UserError: a run is not defined as it should be, or its results are damaged.
+    """
+    metrics_dir, warehouse_dir = Path(metrics_dir), Path(warehouse_dir)
+    connection = duckdb.connect(config={"threads": 1})
+    database.create(connection)
+    absent = []
+    for definition in definitions(params):
+        run = definition["run"]
+        definition["present"] = _load(connection, metrics_dir / "runs" / run / "layers.parquet", run, params["size"])
+        if not definition["present"]:
+            absent.append(run)
+        names = ", ".join(definition)
+        marks = ", ".join(f"${name}" for name in definition)
+        connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", definition)
+    database.create_views(connection)
+    connection.execute(RESULTS)
+
+    warehouse_dir.mkdir(parents=True, exist_ok=True)
+    _write(connection, "runs", "run", warehouse_dir)
+    order = "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"
+    _write(connection, "layer_metrics", order, warehouse_dir)
+    text = json.dumps(headline(connection), indent=2)
+    (metrics_dir / "headline.json").write_text(text + "\n", encoding="utf-8")
+    return absent
+
+
+def definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What params.yaml says of every run, in the columns of the table `runs`, in order of name.
+
+    Raises:
+        UserError: a run lacks residual, readouts or seed, or one of them has a wrong type.
+    """
+    size = params["size"]
+    model, where = recipe(params, "model", size)
+    depth = _integer(model, "layers", where)
+    rows = []
+    for run, keys in sorted(params["runs"].items()):
+        where = f"runs.{run}"
+        if not isinstance(keys, Mapping):
+            raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {keys!r}")
+        layers = _integer(keys, "layers", where) if keys.get("layers") is not None else depth
+        # A run that spells out the depth of the recipe is the same run as one that leaves it to the recipe.
+        optional = {
+            key: value for key, value in keys.items() if value is not None and (key, value) != ("layers", depth)
+        }
+        rows.append(
+            {
+                "run": run,
+                "size": size,
+                "residual": _text(keys, "residual", where),
+                "readouts": _text(keys, "readouts", where),
+                "seed": _integer(keys, "seed", where),
+                "layers": layers,
+                "full_depth": layers == depth,
+                "ema": keys.get("ema") is not None,
+                "algorithms": _json({key: value for key, value in optional.items() if key not in NOT_ALGORITHMS}),
+                "setting": _json({key: value for key, value in optional.items() if key not in NOT_SETTING}),
+            }
+        )
+    return rows
+
+
+def _text(mapping: Mapping[str, Any], key: str, where: str) -> str:
+    value = mapping.get(key)
+    if not isinstance(value, str):
+        raise UserError(f"params.yaml: {where}.{key}: expected a name, found {value!r}")
+    return value
+
+
+def _integer(mapping: Mapping[str, Any], key: str, where: str) -> int:
+    value = mapping.get(key)
+    if type(value) is not int:
+        raise UserError(f"params.yaml: {where}.{key}: expected a whole number, found {value!r}")
+    return value
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _load(connection: duckdb.DuckDBPyConnection, path: Path, run: str, size: str) -> bool:
+    """Insert the rows of one run; False when there are none at this size."""
+    if not path.exists():
+        return False
+    source = f"read_parquet({database.quoted(path)})"
+    try:
+        found = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        missing = [name for name in COLUMNS if name not in found]
+        if missing:
+            raise UserError(f"{path}: expected the columns {', '.join(COLUMNS)}, found no {', '.join(missing)}")
+        owners = connection.execute(f"SELECT DISTINCT run, size FROM {source} ORDER BY ALL").fetchall()
+        if len(owners) != 1 or owners[0][0] != run:
+            names = ", ".join(f"{owner} at size {owner_size}" for owner, owner_size in owners) or "no rows"
+            raise UserError(f"{path}: expected the rows of run {run} alone, found {names}")
+        if owners[0][1] != size:
+            return False
+        _check_values(connection, source, path)
+        columns = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items())
+        connection.execute(f"INSERT INTO layer_metrics BY NAME SELECT {columns} FROM {source}")
+    except duckdb.Error as error:
+        raise UserError(f"{path}: expected a parquet file of losses, found {database.first_line(error)}") from None
+    return True
+
+
+def _check_values(connection: duckdb.DuckDBPyConnection, source: str, path: Path) -> None:
+    key = "step, layer, other_layer, readout, ahead, split, metric"
+    bad = connection.execute(
+        f"SELECT step, layer, metric, value FROM {source} WHERE value IS NULL OR NOT isfinite(value) ORDER BY ALL LIMIT 1"
+    ).fetchone()
+    if bad:
+        raise UserError(f"{path}: step {bad[0]}, layer {bad[1]}: expected a finite {bad[2]}, found {bad[3]}")
+    twice = connection.execute(
+        f"SELECT step, layer, metric, count(*) AS times FROM {source} GROUP BY {key} HAVING times > 1 "
+        "ORDER BY ALL LIMIT 1"
+    ).fetchone()
+    if twice:
+        raise UserError(f"{path}: step {twice[0]}, layer {twice[1]}: expected one {twice[2]}, found {twice[3]}")
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: str, order: str, folder: Path) -> None:
+    path = folder / f"{table}.parquet"
+    try:
+        connection.execute(
+            f"COPY (SELECT * FROM {table} ORDER BY {order}) TO {database.quoted(path)} (FORMAT parquet, COMPRESSION zstd)"
+        )
+    except duckdb.Error as error:
+        raise UserError(f"{path}: cannot be written: {database.first_line(error)}") from None

@@ -1,0 +1,140 @@
+"""The DuckDB database of all results, built on demand from the parquet tables that `collect` writes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+
+from perlayer.errors import UserError
+
+TABLES = ("runs", "layer_metrics")
+VIEWS = ("final_loss", "curves", "groups", "ordinary", "gap", "noise_floor", "seed_spread", "paired")
+
+
+def sql(name: str) -> str:
+    """The text of `sql/NAME.sql`."""
+    return resources.files("perlayer.warehouse").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def quoted(text: str | Path) -> str:
+    """`text` as an SQL literal, for statements that take no parameters."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConnection:
+    """Open the database, read-only; build it first when the tables, the views or `claims` have changed.
+
+    The database lies beside the folder of the tables and is a cache: it may be deleted at any time. It is built in a
+    file of its own and moved into place, so that processes that read or build it at the same time do no harm.
+
+    Args:
+        warehouse_dir: the folder of runs.parquet and layer_metrics.parquet.
+        claims: statements that make further views.
+
+    Raises:
+        UserError: the tables are missing or damaged, or the database cannot be written.
+    """
+    warehouse_dir = Path(warehouse_dir)
+    database = warehouse_dir.parent / "perlayer.duckdb"
+    fingerprint = _fingerprint(warehouse_dir, claims)
+    connection = _open(database, fingerprint)
+    if connection is None:
+        _build(database, warehouse_dir, claims, fingerprint)
+        connection = _open(database, fingerprint)
+    if connection is None:
+        raise UserError(f"{database}: expected the database just built, found another; run the command again")
+    return connection
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the empty tables in the current database of `connection`."""
+    connection.execute(sql("tables"))
+
+
+def create_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the views in the current database of `connection`, which has the tables."""
+    for view in VIEWS:
+        connection.execute(sql(view))
+
+
+def _fingerprint(warehouse_dir: Path, claims: str) -> str:
+    """A hash of all that the database is made from."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in (duckdb.__version__, *(sql(name) for name in ("tables", *VIEWS)), claims):
+        digest.update(hashlib.blake2b(text.encode()).digest())
+    for table in TABLES:
+        path = warehouse_dir / f"{table}.parquet"
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+        except FileNotFoundError:
+            raise UserError(f"{path}: no such file; `dvc repro collect` makes it") from None
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def _open(database: Path, fingerprint: str) -> duckdb.DuckDBPyConnection | None:
+    """Attach the database read-only, or return None when it is missing, unreadable or made from something else."""
+    if not database.exists():
+        return None
+    # A private instance: DuckDB shares one between all connections of a process to a path, even when the file has
+    # been replaced. One thread: the order of summation, and so every last digit, stays the same.
+    connection = duckdb.connect(config={"threads": 1})
+    try:
+        connection.execute(f"ATTACH {quoted(database)} AS perlayer (READ_ONLY)")
+        connection.execute("USE perlayer")
+        found = connection.execute("SELECT fingerprint FROM internal.made_from").fetchone()
+    except duckdb.Error:
+        found = None
+    if found != (fingerprint,):
+        connection.close()
+        return None
+    return connection
+
+
+def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -> None:
+    """Build the database in a folder of its own, then move it into place."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"{database.name}.", dir=database.parent) as folder:
+            new = Path(folder) / database.name
+            connection = duckdb.connect(config={"threads": 1})
+            try:
+                connection.execute(f"ATTACH {quoted(new)} AS perlayer")
+                connection.execute("USE perlayer")
+                create(connection)
+                for table in TABLES:
+                    _load(connection, table, warehouse_dir / f"{table}.parquet")
+                create_views(connection)
+                connection.execute(claims)
+                connection.execute("CREATE SCHEMA internal")
+                connection.execute(f"CREATE TABLE internal.made_from AS SELECT {quoted(fingerprint)} AS fingerprint")
+                connection.execute("USE memory")
+                connection.execute("DETACH perlayer")
+            finally:
+                connection.close()
+            os.replace(new, database)
+    except OSError as error:
+        raise UserError(f"{database}: cannot be written: {error.strerror}") from None
+    except duckdb.IOException as error:
+        raise UserError(f"{database}: cannot be written: {first_line(error)}") from None
+
+
+def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    try:
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet({quoted(path)})")
+    except duckdb.Error as error:
+        raise UserError(
+            f"{path}: expected the table {table} of `dvc repro collect`, found {first_line(error)}"
+        ) from None
+
+
+def first_line(error: duckdb.Error) -> str:
+    """What DuckDB says, as one line, without the excerpt of the statement."""
+    return " ".join(str(error).split("\n\n")[0].split())

@@ -1,0 +1,19 @@
+-- They differ from the baseline in `layers` alone, so they have its seed, which is the lowest of its design.
+CREATE VIEW ordinary AS
+WITH baselines AS (
+    SELECT residual, min(seed) AS seed
+    FROM runs
+    WHERE full_depth AND readouts IN ('none', 'probes') AND algorithms = '{}'
+    GROUP BY residual
+)
+SELECT residual, groups.layers, loss, member AS run
+FROM groups
+JOIN baselines USING (residual, seed)
+JOIN final_loss ON final_loss.run = member AND final_loss.layer = groups.layers
+WHERE plain
+QUALIFY row_number() OVER (PARTITION BY residual, groups.layers ORDER BY readouts, ema, member) = 1;
+COMMENT ON VIEW ordinary IS 'Ordinary models by depth: plain runs that differ from the baseline in their depth alone';
+COMMENT ON COLUMN ordinary.residual IS 'Their residual design';
+COMMENT ON COLUMN ordinary.layers IS 'How many layers the model has';
+COMMENT ON COLUMN ordinary.loss IS 'Final training loss of its last layer, nats per token';
+COMMENT ON COLUMN ordinary.run IS 'The run';

@@ -1,0 +1,67 @@
+-- The two tables that `collect` writes as parquet: what the runs are, and every number they gave.
+
+CREATE TABLE runs (
+    run VARCHAR NOT NULL PRIMARY KEY,
+    size VARCHAR NOT NULL,
+    residual VARCHAR NOT NULL,
+    readouts VARCHAR NOT NULL,
+    seed BIGINT NOT NULL,
+    layers SMALLINT NOT NULL,
+    full_depth BOOLEAN NOT NULL,
+    ema BOOLEAN NOT NULL,
+    algorithms VARCHAR NOT NULL,
+    setting VARCHAR NOT NULL,
+    present BOOLEAN NOT NULL,
+    steps INTEGER,
+    tokens BIGINT,
+    backbone_parameters DOUBLE,
+    final_loss DOUBLE,
+    val_loss DOUBLE,
+    val_bits_per_byte DOUBLE,
+    ema_loss DOUBLE
+);
+COMMENT ON TABLE runs IS 'One row a run that params.yaml names, whether its results are here or not';
+COMMENT ON COLUMN runs.run IS 'Its name in params.yaml';
+COMMENT ON COLUMN runs.size IS 'The recipe it follows';
+COMMENT ON COLUMN runs.residual IS 'Its residual design';
+COMMENT ON COLUMN runs.readouts IS 'How its layers are read: none, probes, separate, shared or shared_stop_gradient';
+COMMENT ON COLUMN runs.seed IS 'The seed of its initial weights';
+COMMENT ON COLUMN runs.layers IS 'How many layers it has';
+COMMENT ON COLUMN runs.full_depth IS 'Whether that is the depth of the recipe';
+COMMENT ON COLUMN runs.ema IS 'Whether it also keeps an average of its weights, which changes nothing in training';
+COMMENT ON COLUMN runs.algorithms IS 'Its further keys, as JSON';
+COMMENT ON COLUMN runs.setting IS 'All of it but seed and EMA, as JSON: runs of equal setting differ in nothing else';
+COMMENT ON COLUMN runs.present IS 'Whether its results at this size are here';
+COMMENT ON COLUMN runs.steps IS 'Updates';
+COMMENT ON COLUMN runs.tokens IS 'Training tokens';
+COMMENT ON COLUMN runs.backbone_parameters IS 'Parameters of all its layers, without embedding and heads';
+COMMENT ON COLUMN runs.final_loss IS 'Training loss of the last layer, mean of the last 50 steps, nats per token';
+COMMENT ON COLUMN runs.val_loss IS 'Validation loss of the last layer at the end, nats per token';
+COMMENT ON COLUMN runs.val_bits_per_byte IS 'The same in bits per byte of text';
+COMMENT ON COLUMN runs.ema_loss IS 'Validation loss of the averaged weights at the end, nats per token';
+
+CREATE TABLE layer_metrics (
+    run VARCHAR NOT NULL,
+    size VARCHAR NOT NULL,
+    step INTEGER NOT NULL,
+    tokens BIGINT NOT NULL,
+    layer SMALLINT NOT NULL,
+    other_layer SMALLINT,
+    readout VARCHAR NOT NULL,
+    ahead TINYINT NOT NULL,
+    split VARCHAR NOT NULL,
+    metric VARCHAR NOT NULL,
+    value DOUBLE NOT NULL
+);
+COMMENT ON TABLE layer_metrics IS 'One row a number: what one run gave at one step, layer and readout';
+COMMENT ON COLUMN layer_metrics.run IS 'The run';
+COMMENT ON COLUMN layer_metrics.size IS 'The recipe it follows';
+COMMENT ON COLUMN layer_metrics.step IS 'The update, from 1; its loss is taken before that update; 0 is before training';
+COMMENT ON COLUMN layer_metrics.tokens IS 'Training tokens so far';
+COMMENT ON COLUMN layer_metrics.layer IS 'The layer, from 1; 0 is the embedding';
+COMMENT ON COLUMN layer_metrics.other_layer IS 'The second layer of a pair, else null';
+COMMENT ON COLUMN layer_metrics.readout IS 'What turned the residual stream into logits; head at the last layer';
+COMMENT ON COLUMN layer_metrics.ahead IS '1 for the next token, 2 for the one after';
+COMMENT ON COLUMN layer_metrics.split IS 'train or val';
+COMMENT ON COLUMN layer_metrics.metric IS 'What was measured: loss, bits_per_byte, parameters, ema_loss';
+COMMENT ON COLUMN layer_metrics.value IS 'The number; losses in nats per token';

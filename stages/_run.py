@@ -1,0 +1,25 @@
+"""How every stage script starts: `from _run import run` comes first, `run(function)` last."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+NAME = Path(sys.argv[0]).name
+
+# A stage must not hide a module of the standard library that has its name (tokenize), so this folder leaves the path.
+sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
+
+# Before a stage imports anything: a Python without the environment is named, instead of a traceback from deep inside.
+for package in ("perlayer", "ruamel", "duckdb", "torch", "composer", "streaming"):
+    if find_spec(package) is None:
+        sys.exit(
+            f"{NAME}: {sys.executable} (Python {sys.version.split()[0]}) has no package {package}; "
+            "stages run with .venv/bin first on PATH, as `make repro` puts it"
+        )
+
+
+def run(function):
+    """Run the stage `function(params, *arguments)` with what the command line holds, and exit with its status."""
+    from perlayer import stage
+
+    sys.exit(stage.run(function, Path(sys.argv[0]).stem, sys.argv[1:]))

@@ -1,0 +1,40 @@
+"""Train one run, named on the command line, and publish its weights and its per-layer losses."""
+
+from _run import run
+
+
+def train(params, name):
+    from pathlib import Path
+
+    from perlayer.environment import Machine
+    from perlayer.model.config import ModelSettings
+    from perlayer.optim.settings import OptimizerSettings
+    from perlayer.params import parse, recipe
+    from perlayer.training.launch import launch_processes
+    from perlayer.training.settings import TrainSettings, parse_run
+
+    machine = Machine.from_environment()
+    run_settings = parse_run(params, name)
+    data, _ = recipe(params, "data")
+    settings = {
+        "model": parse(ModelSettings, *recipe(params, "model")),
+        "optimizer": parse(OptimizerSettings, *recipe(params, "optimizer")),
+        "train": parse(TrainSettings, *recipe(params, "train")),
+    }
+    if launch_processes(machine):
+        return
+
+    from perlayer.training.run import Recipe, train
+
+    train(
+        run_settings,
+        Recipe(size=params["size"], block_cross_document=data["block_cross_document"], **settings),
+        shards=Path("data/shards"),
+        models=Path("data/models"),
+        metrics=Path("metrics/runs"),
+        machine=machine,
+    )
+
+
+if __name__ == "__main__":
+    run(train)

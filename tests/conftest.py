@@ -1,0 +1,30 @@
+"""Every test alike: no setting of this machine, no network, a constant number of threads, a TMPDIR of its own."""
+
+import os
+import tempfile
+
+import pytest
+
+# At import, before any test module: libraries read these when they are first imported.
+for name in [name for name in os.environ if name.startswith("PERLAYER_")]:
+    del os.environ[name]
+os.environ.update(
+    OMP_NUM_THREADS="1",  # tests run side by side, and more threads may sum in another order
+    HF_HUB_OFFLINE="1",
+    MPLBACKEND="agg",
+    DVC_NO_ANALYTICS="true",
+    GIT_AUTHOR_NAME="test",
+    GIT_AUTHOR_EMAIL="test@localhost",
+    GIT_COMMITTER_NAME="test",
+    GIT_COMMITTER_EMAIL="test@localhost",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_tmpdir(monkeypatch, tmp_path_factory):
+    """A TMPDIR for this test alone: streaming leaves lock files there. Its path is short, since sockets stand in it."""
+    tmp_path_factory.getbasetemp()  # settled before TMPDIR changes
+    with tempfile.TemporaryDirectory(prefix="perlayer-", ignore_cleanup_errors=True) as path:
+        monkeypatch.setenv("TMPDIR", path)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        yield

@@ -1,0 +1,77 @@
+import json
+
+import pytest
+import torch
+from perlayer.errors import UserError
+from perlayer.model.config import ModelConfig
+from perlayer.model.decoder import Decoder
+from perlayer.model.readouts import auxiliary_readouts
+from perlayer.model.weights import load_model, load_readouts, save_model
+from safetensors.torch import load_file, save_file
+
+CONFIG = ModelConfig("sandwich", 3, 16, 32, 2, 1, 8, 10000.0, 1e-5, 40, 12, 1, True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    decoder = Decoder(CONFIG)
+    decoder.initialize(0)
+    save_model(tmp_path, decoder, auxiliary_readouts(CONFIG, 0))
+    return tmp_path
+
+
+def test_a_model_comes_back_bit_for_bit(folder):
+    first = Decoder(CONFIG)
+    first.initialize(0)
+    loaded = load_model(folder)
+    assert loaded.config == CONFIG
+    for name, value in first.state_dict().items():
+        assert torch.equal(value, loaded.state_dict()[name])
+
+
+def test_readouts_are_named_by_layer(folder):
+    names = set(load_file(folder / "readouts.safetensors"))
+    assert names == {f"readouts.{k}.{part}.weight" for k in (1, 2) for part in ("norm", "lm_head")}
+    assert set(load_readouts(folder)) == {"1", "2"}
+
+
+def test_the_same_model_gives_the_same_bytes(folder, tmp_path):
+    again = tmp_path / "again"
+    again.mkdir()
+    save_model(again, load_model(folder), load_readouts(folder))
+    for name in ("model.safetensors", "readouts.safetensors", "config.json"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_weights_of_another_shape_are_named(folder):
+    weights = load_file(folder / "model.safetensors")
+    weights["lm_head.weight"] = torch.zeros(41, 16)
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(UserError, match=r"model.safetensors: lm_head.weight: expected the shape \(40, 16\), found \(41, 16\)"):
+        load_model(folder)
+
+
+def test_missing_and_foreign_weights_are_named(folder):
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if name != "model.norm.weight"}
+    save_file(kept, folder / "model.safetensors")
+    with pytest.raises(UserError, match="model.norm.weight is missing"):
+        load_model(folder)
+    save_file({**weights, "model.extra": torch.zeros(1)}, folder / "model.safetensors")
+    with pytest.raises(UserError, match="model.extra belongs to no part"):
+        load_model(folder)
+
+
+def test_broken_files_are_named(folder):
+    (folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
+    with pytest.raises(UserError, match="model.safetensors: not a readable safetensors file"):
+        load_model(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="model.safetensors: no such file"):
+        load_model(folder)
+    (folder / "config.json").write_text(json.dumps({"hidden_size": 3}))
+    with pytest.raises(UserError, match="config.json: not a model configuration"):
+        load_model(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(UserError, match="config.json: no such file"):
+        load_model(folder)

@@ -1,0 +1,225 @@
+"""The optimizer, step by step, against a plain float64 reference written from the recipe's formulae."""
+
+import math
+
+import pytest
+import torch
+from perlayer.model.config import ModelConfig
+from perlayer.model.decoder import Decoder
+from perlayer.model.readouts import auxiliary_readouts
+from perlayer.optim.groups import auxiliary_groups, parameter_groups
+from perlayer.optim.hyperball import Hyperball, clip_by_global_norm
+from perlayer.optim.settings import OptimizerSettings
+
+SETTINGS = OptimizerSettings(
+    learning_rate=0.02,
+    adam_learning_rate=0.008,
+    momentum=0.95,
+    beta1=0.9,
+    beta2=0.98,
+    adam_epsilon=1e-20,
+    muon_epsilon=1e-5,
+    newton_schulz_steps=5,
+    max_grad_norm=1.0,
+    schedule="linear",
+    decay=0.8,
+    warmup=0,
+)
+CONFIG = ModelConfig("sandwich", 2, 16, 40, 4, 2, 4, 10000.0, 1e-5, 30, 12, 1, True)
+CONSTANTS = dict(
+    momentum=0.95, beta1=0.9, beta2=0.98, adam_epsilon=1e-20, muon_epsilon=1e-5, newton_schulz_steps=5, max_grad_norm=1.0
+)
+
+
+class Reference:
+    """recipe section 3 in float64, one matrix at a time."""
+
+    def __init__(self, groups):
+        self.groups = [
+            (kind, rate, {name: p.detach().double().clone() for name, p in parameters.items()})
+            for kind, rate, parameters in groups
+        ]
+        self.m, self.v, self.t = {}, {}, 0
+
+    def step(self, gradients):
+        self.t += 1
+        for kind, rate, parameters in self.groups:
+            norm = math.sqrt(sum((gradients[name].double() ** 2).sum().item() for name in parameters))
+            scale = min(1.0, 1.0 / norm)
+            for name, w in parameters.items():
+                g = gradients[name].double() * scale
+                if kind == "muonh":
+                    m = self.m[name] = 0.95 * self.m.get(name, torch.zeros_like(w)) + g
+                    direction = self.newton_schulz(0.95 * m + g)
+                else:
+                    m = self.m[name] = 0.9 * self.m.get(name, torch.zeros_like(w)) + 0.1 * g
+                    v = self.v[name] = 0.98 * self.v.get(name, torch.zeros_like(w)) + 0.02 * g * g
+                    direction = (m / (1 - 0.9**self.t)) / (torch.sqrt(v / (1 - 0.98**self.t)) + 1e-20)
+                if kind == "adam":
+                    w -= rate * direction
+                    continue
+                length = w.norm()
+                moved = w - rate * direction * length / max(direction.norm().item(), 1e-10)
+                w.copy_(moved * length / moved.norm())
+
+    @staticmethod
+    def newton_schulz(u):
+        transpose = u.shape[0] > u.shape[1]
+        x = u / (u.norm() + 1e-5)
+        x = x.T if transpose else x
+        for _ in range(5):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+        return x.T if transpose else x
+
+
+def named_groups(optimizer, named):
+    names = {id(p): name for name, p in named.items()}
+    return [
+        (group["kind"], group["lr"], {names[id(p)]: p for p in group["params"]}) for group in optimizer.param_groups
+    ]
+
+
+@pytest.fixture
+def training():
+    decoder = Decoder(CONFIG)
+    decoder.initialize(0)
+    readouts = auxiliary_readouts(CONFIG, 0)
+    optimizer = Hyperball(parameter_groups(decoder, SETTINGS), **CONSTANTS)
+    for group in auxiliary_groups("readouts", readouts, optimizer):
+        optimizer.add_param_group(group)
+    named = dict(decoder.named_parameters()) | {f"readouts.{n}": p for n, p in readouts.named_parameters()}
+    return optimizer, named
+
+
+def test_every_parameter_is_in_the_group_the_recipe_says(training):
+    optimizer, named = training
+    kinds = {}
+    for group, (kind, _, parameters) in zip(optimizer.param_groups, named_groups(optimizer, named)):
+        for name in parameters:
+            assert name not in kinds
+            kinds[name] = (group["owner"], kind)
+    assert kinds.keys() == named.keys()
+    for name, (owner, kind) in kinds.items():
+        assert owner == ("readouts" if name.startswith("readouts") else "backbone")
+        if "_proj" in name:
+            assert kind == "muonh"
+        elif "lm_head" in name:
+            assert kind == "adamh"
+        else:
+            assert kind == "adam"
+            assert "norm" in name or "embed" in name
+    rates = {kind: rate for kind, rate, _ in named_groups(optimizer, named)}
+    assert rates == {"muonh": 0.02, "adamh": 0.02, "adam": 0.008}
+
+
+@pytest.mark.parametrize("size_of_gradient", [1e-3, 10.0])
+def test_twelve_steps_equal_the_reference(training, size_of_gradient):
+    optimizer, named = training
+    reference = Reference(named_groups(optimizer, named))
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(12):
+        gradients = {
+            name: size_of_gradient * torch.randn(p.shape, generator=generator) for name, p in named.items()
+        }
+        for name, parameter in named.items():
+            parameter.grad = gradients[name].clone()
+        reference.step(gradients)
+        optimizer.step()
+        for _, _, parameters in reference.groups:
+            for name, expected in parameters.items():
+                torch.testing.assert_close(named[name].double(), expected, rtol=2e-4, atol=2e-5, msg=name)
+    for name, parameter in named.items():
+        assert torch.equal(parameter.grad, gradients[name])  # clipping leaves the gradients as they are
+
+
+def test_hyperball_matrices_keep_their_norm_over_many_steps(training):
+    optimizer, named = training
+    hyperball = {
+        name: (p, torch.linalg.vector_norm(p.detach().double()).item())
+        for kind, _, parameters in named_groups(optimizer, named)
+        if kind != "adam"
+        for name, p in parameters.items()
+    }
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(300):
+        for parameter in named.values():
+            parameter.grad = torch.randn(parameter.shape, generator=generator)
+        optimizer.step()
+    for name, (parameter, start) in hyperball.items():
+        # float32 rounds each restored norm to 2^-24 or so; 300 of them walk, they do not add up
+        assert torch.linalg.vector_norm(parameter.detach().double()).item() == pytest.approx(start, rel=1e-5), name
+
+
+def test_an_angular_step_has_the_size_of_the_rate():
+    # closed form: for a direction at right angles to W the angle turned is atan(rate)
+    w = torch.nn.Parameter(torch.tensor([[3.0, 0.0], [0.0, 0.0]]))
+    optimizer = Hyperball([{"params": [w], "kind": "adamh", "lr": 0.1, "owner": "backbone"}], **CONSTANTS)
+    w.grad = torch.tensor([[0.0, 0.5], [0.0, 0.0]])
+    optimizer.step()
+    angle = math.atan(0.1)
+    torch.testing.assert_close(w.detach(), torch.tensor([[3 * math.cos(angle), -3 * math.sin(angle)], [0.0, 0.0]]))
+
+
+def test_groups_are_clipped_apart():
+    small, large = torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(2))
+    groups = [{"params": [p], "kind": "adam", "lr": 1.0, "owner": str(i)} for i, p in enumerate((small, large))]
+    optimizer = Hyperball(groups, **{**CONSTANTS, "adam_epsilon": 1.0})
+    small.grad, large.grad = torch.tensor([0.3, 0.4]), torch.tensor([300.0, 400.0])
+    optimizer.step()
+    # the first Adam step is g / (|g| + epsilon); small stays as it is (norm 0.5), large becomes (0.6, 0.8)
+    torch.testing.assert_close(small.detach(), -torch.tensor([0.3 / 1.3, 0.4 / 1.4]))
+    torch.testing.assert_close(large.detach(), -torch.tensor([0.6 / 1.6, 0.8 / 1.8]))
+
+
+def test_clipping_is_joint_and_leaves_small_gradients():
+    gradients = [torch.tensor([3.0]), torch.tensor([4.0])]
+    assert [g.item() for g in clip_by_global_norm(gradients, 1.0)] == pytest.approx([0.6, 0.8])
+    assert [g.item() for g in clip_by_global_norm(gradients, 10.0)] == [3.0, 4.0]
+    assert [g.item() for g in clip_by_global_norm([torch.zeros(1)], 1.0)] == [0.0]
+
+
+def test_matrices_of_one_shape_do_not_mix():
+    torch.manual_seed(0)
+    first, second = torch.randn(6, 4), torch.randn(6, 4)
+    gradient_one, gradient_two = torch.randn(6, 4), torch.randn(6, 4)
+
+    def after(weights, gradients):
+        parameters = [torch.nn.Parameter(w.clone()) for w in weights]
+        optimizer = Hyperball(
+            [{"params": parameters, "kind": "muonh", "lr": 0.1, "owner": "backbone"}],
+            **{**CONSTANTS, "max_grad_norm": 1e9},
+        )
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+        optimizer.step()
+        return [p.detach() for p in parameters]
+
+    both = after([first, second], [gradient_one, gradient_two])
+    torch.testing.assert_close(both[0], after([first], [gradient_one])[0], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(both[1], after([second], [gradient_two])[0], rtol=1e-5, atol=1e-6)
+
+
+def test_its_state_resumes_bit_for_bit(training):
+    import copy
+
+    optimizer, named = training
+    generator = torch.Generator().manual_seed(3)
+    gradients = [{n: torch.randn(p.shape, generator=generator) for n, p in named.items()} for _ in range(4)]
+
+    def run(steps):
+        for step in steps:
+            for name, parameter in named.items():
+                parameter.grad = gradients[step].get(name)
+            optimizer.step()
+
+    run([0, 1])
+    weights, state = {n: p.detach().clone() for n, p in named.items()}, copy.deepcopy(optimizer.state_dict())
+    run([2, 3])
+    expected = {n: p.detach().clone() for n, p in named.items()}
+    with torch.no_grad():
+        for name, parameter in named.items():
+            parameter.copy_(weights[name])
+    optimizer.load_state_dict(state)
+    run([2, 3])
+    assert all(torch.equal(p, expected[n]) for n, p in named.items())

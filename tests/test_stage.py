@@ -1,0 +1,106 @@
+"""A stage's errors are one line each, its time is written down, and nothing of that touches its outs."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from perlayer import stage
+from perlayer.errors import UserError
+
+PARAMS = "size: smoke\nrecipes: {smoke: {}}\nruns: {baseline: {seed: 3}}\n"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANK", raising=False)
+    (tmp_path / "params.yaml").write_text(PARAMS, encoding="utf-8")
+    return tmp_path
+
+
+def raising(error):
+    def function(params, run):
+        raise error
+
+    return function
+
+
+def test_calls_the_stage_with_params_and_arguments_and_says_nothing(capfd):
+    calls = []
+    assert stage.run(lambda params, run: calls.append((params["runs"], run)), "train", ["baseline"]) == 0
+    assert calls == [({"baseline": {"seed": 3}}, "baseline")]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["baseline", "more"]])
+def test_a_wrong_number_of_arguments_gives_the_usage(arguments, capfd):
+    assert stage.run(raising(AssertionError("called")), "train", arguments) == 2
+    assert capfd.readouterr().err == "usage: python stages/train.py RUN\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (UserError("params.yaml: size: expected\n  this"), 1, "error: params.yaml: size: expected this\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "data/x"), 1, "error: data/x: Permission denied\n"),
+        (OSError("Can't load\nthe tokenizer"), 1, "error: Can't load the tokenizer\n"),
+        (KeyboardInterrupt(), 130, "train: interrupted\n"),
+    ],
+)
+def test_an_error_for_people_is_one_line(error, status, line, capfd):
+    assert stage.run(raising(error), "train", ["baseline"]) == status
+    assert capfd.readouterr() == ("", line)
+    assert not stage.TIMINGS.exists()
+
+
+def test_a_full_disk_names_the_place(project, capfd):
+    # What a write to a full disk raises: the system names no path there.
+    assert stage.run(raising(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))), "train", ["baseline"]) == 1
+    assert capfd.readouterr().err == f"error: No space left on device (working in {project.resolve()})\n"
+
+
+def test_a_missing_package_is_named(capfd):
+    def function(params):
+        import no_such_package.inside  # noqa: F401
+
+    assert stage.run(function, "corpus", []) == 1
+    line = capfd.readouterr().err
+    assert "has no package no_such_package;" in line and "make setup" in line and line.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), ModuleNotFoundError("no", name="perlayer.gone")])
+def test_a_fault_of_ours_keeps_its_traceback(error):
+    with pytest.raises(type(error)):
+        stage.run(raising(error), "train", ["baseline"])
+
+
+def test_bad_params_stop_the_stage_before_it_starts(project, capfd):
+    (project / "params.yaml").write_text(PARAMS.replace("size: smoke", "size: huge"), encoding="utf-8")
+    assert stage.run(raising(AssertionError("called")), "train", ["baseline"]) == 1
+    assert capfd.readouterr().err == "error: params.yaml: size: expected one of smoke, found 'huge'\n"
+
+
+def test_writes_seconds_and_peak_memory():
+    size = 50_000_000
+    assert stage.run(lambda params, run: bytearray(size), "train", ["baseline"]) == 0
+    timing = json.loads((stage.TIMINGS / "train@baseline.json").read_text(encoding="utf-8"))
+    assert list(timing) == ["stage", "seconds", "peak_memory_bytes"]
+    assert timing["stage"] == "train@baseline"
+    assert 0 <= timing["seconds"] < 60
+    assert size < timing["peak_memory_bytes"] < 1e12  # bytes: the process has held at least the array
+
+
+def test_a_timing_that_cannot_be_written_fails_nothing(project, capfd):
+    (project / ".perlayer").write_text("in the way", encoding="utf-8")
+    assert stage.run(lambda params: None, "corpus", []) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_only_the_first_process_writes_and_the_others_name_themselves(monkeypatch, capfd):
+    monkeypatch.setenv("RANK", "1")
+    assert stage.run(lambda params, run: None, "train", ["baseline"]) == 0
+    assert not stage.TIMINGS.exists()
+    assert stage.run(raising(UserError("data/shards: corrupted")), "train", ["baseline"]) == 1
+    assert capfd.readouterr().err == "process 1: error: data/shards: corrupted\n"
