@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 
 def import_closure(files: Iterable[Path], package: Path) -> set[Path]:

@@ -22,6 +22,7 @@ class Batches(torch.utils.data.Dataset):
 def train(tmp_path):
     """Train a tiny model through Composer and return (model, losses by reading)."""
     from composer import Trainer
+
     from perlayer.model.config import ModelConfig
     from perlayer.model.decoder import Decoder
     from perlayer.optim.groups import parameter_groups
@@ -57,7 +58,11 @@ def train(tmp_path):
             seed=seed,
             run_name="test",
             progress_bar=False,
-            **(dict(save_folder=str(folder), save_interval="1ba", save_overwrite=True, autoresume=True) if folder else {}),
+            **(
+                dict(save_folder=str(folder), save_interval="1ba", save_overwrite=True, autoresume=True)
+                if folder
+                else {}
+            ),
         )
         trainer.fit()
         trainer.close()

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from algorithm_settings import ALGORITHMS, LEAVES_THE_BACKBONE
+
 from perlayer.algorithms.ema.algorithm import WeightAverage
 from perlayer.algorithms.protocol import RunContext, build_algorithm
 from perlayer.losses.reading import Reading

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from torch.nn import functional
+
 from perlayer.algorithms.per_layer_loss.loss import layer_loss
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
-from torch.nn import functional
 
 CONFIG = ModelConfig("sandwich", 3, 16, 24, 2, 1, 8, 10000.0, 1e-5, 30, 12, 1, True)
 KINDS = ("probes", "separate", "shared", "shared_stop_gradient")
@@ -52,7 +53,10 @@ def reference_gradients(kind, tokens):
         own = [f"readouts.{k}.norm.weight", f"readouts.{k}.lm_head.weight"]
         norm, head = (named[n] for n in (own if kind in ("probes", "separate") else output))
         loss = plain_loss(decoder, norm, head, taps[k], targets)
-        add(loss, {"probes": own, "separate": trunk + own, "shared": trunk + output, "shared_stop_gradient": trunk}[kind])
+        add(
+            loss,
+            {"probes": own, "separate": trunk + own, "shared": trunk + output, "shared_stop_gradient": trunk}[kind],
+        )
     return total
 
 

@@ -114,8 +114,7 @@ def test_fsspec_reads_the_addresses_that_duckdb_would_take_for_its_own_extension
 
     Bucket._strip_protocol = strip
     Bucket.unstrip_protocol = lambda self, path: f"{protocol}:/{path}"
-    monkeypatch.setitem(fsspec.registry.known_implementations, protocol, {})
-    fsspec.register_implementation(protocol, Bucket, clobber=True)
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, protocol, Bucket)
     memory.pipe("/bucket/part-1.parquet", as_parquet(["b", "c"]))
     memory.pipe("/bucket/part-0.jsonl", as_jsonl(["a"]))
     assert read(f"{protocol}://bucket/part-*") == ["a", "b", "c"]
@@ -211,8 +210,13 @@ def test_texts_that_look_like_dates_stay_as_they_are(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_a_long_text_is_read(tmp_path, name):
-    texts = ["long, text " * 400_000, "b"]
+    texts = ["long, text " * 300_000, "b"]
     assert read(write(tmp_path / name, (as_jsonl if name == "a.jsonl" else as_csv)(texts))) == texts
+
+
+def test_a_text_too_long_for_csv_is_an_error(tmp_path):
+    path = write(tmp_path / "a.csv", as_csv(["a", "long, text " * 500_000]))
+    assert error(path).startswith(f"{path}: expected rows of at most 4,194,304 bytes, found a longer one")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
@@ -298,7 +302,7 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
 def test_reading_streams(tmp_path, name):
-    """The memory of the process grows by less than a third of the text it reads."""
+    """The memory of the process grows by less than half the text it reads."""
     script = f"""
 import json, resource, sys
 import duckdb, pyarrow, pyarrow.csv, pyarrow.parquet
@@ -322,7 +326,7 @@ print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit - before)
     assert run.returncode == 0, run.stderr
     rows, growth = map(int, run.stdout.split())
     assert rows == 30_000
-    assert growth < 30_000 * 12_000 / 3
+    assert growth < 30_000 * 12_000 / 2
 
 
 def test_files_are_sorted_by_name(tmp_path):

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from torch.nn import functional
+
 from perlayer.losses import linear_cross_entropy as module
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
-from torch.nn import functional
 
 
 @pytest.fixture(params=[10**9, 40], ids=["one chunk", "many chunks"])

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.documents import attention_mask, document_ids
@@ -75,7 +76,9 @@ def reference_sandwich(decoder, tokens):
         h = h + norm(mixed @ w[p + "self_attn.o_proj.weight"].T, w[p + "post_attention_norm.weight"])
         x = norm(h, w[p + "post_attention_layernorm.weight"])
         gate, up = x @ w[p + "mlp.gate_proj.weight"].T, x @ w[p + "mlp.up_proj.weight"].T
-        h = h + norm((gate / (1 + torch.exp(-gate)) * up) @ w[p + "mlp.down_proj.weight"].T, w[p + "post_mlp_norm.weight"])
+        h = h + norm(
+            (gate / (1 + torch.exp(-gate)) * up) @ w[p + "mlp.down_proj.weight"].T, w[p + "post_mlp_norm.weight"]
+        )
         taps.append(h)
     return taps
 
@@ -181,7 +184,5 @@ def test_between_layers_may_change_what_the_next_layer_gets():
     decoder = model()
     tokens = torch.randint(2, 50, (1, 8))
     taps = decoder(tokens, between_layers=lambda state, layer: state.detach() if layer == 2 else state)
-    (gradient,) = torch.autograd.grad(
-        taps[-1].sum(), decoder.model.layers[0].mlp.up_proj.weight, allow_unused=True
-    )
+    (gradient,) = torch.autograd.grad(taps[-1].sum(), decoder.model.layers[0].mlp.up_proj.weight, allow_unused=True)
     assert gradient is None

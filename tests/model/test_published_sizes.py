@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from perlayer.model.config import ModelConfig, ModelSettings
 from perlayer.model.decoder import Decoder, parameters_up_to
 from perlayer.params import load, parse, recipe

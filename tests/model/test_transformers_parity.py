@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from torch.nn import functional
+
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import save_model
-from torch.nn import functional
 
 
 def config(**changes):

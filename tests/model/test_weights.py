@@ -2,12 +2,13 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
 from perlayer.model.weights import load_model, load_readouts, save_model
-from safetensors.torch import load_file, save_file
 
 CONFIG = ModelConfig("sandwich", 3, 16, 32, 2, 1, 8, 10000.0, 1e-5, 40, 12, 1, True)
 
@@ -47,7 +48,9 @@ def test_weights_of_another_shape_are_named(folder):
     weights = load_file(folder / "model.safetensors")
     weights["lm_head.weight"] = torch.zeros(41, 16)
     save_file(weights, folder / "model.safetensors")
-    with pytest.raises(UserError, match=r"model.safetensors: lm_head.weight: expected the shape \(40, 16\), found \(41, 16\)"):
+    with pytest.raises(
+        UserError, match=r"model.safetensors: lm_head.weight: expected the shape \(40, 16\), found \(41, 16\)"
+    ):
         load_model(folder)
 
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
@@ -27,7 +28,13 @@ SETTINGS = OptimizerSettings(
 )
 CONFIG = ModelConfig("sandwich", 2, 16, 40, 4, 2, 4, 10000.0, 1e-5, 30, 12, 1, True)
 CONSTANTS = dict(
-    momentum=0.95, beta1=0.9, beta2=0.98, adam_epsilon=1e-20, muon_epsilon=1e-5, newton_schulz_steps=5, max_grad_norm=1.0
+    momentum=0.95,
+    beta1=0.9,
+    beta2=0.98,
+    adam_epsilon=1e-20,
+    muon_epsilon=1e-5,
+    newton_schulz_steps=5,
+    max_grad_norm=1.0,
 )
 
 
@@ -119,9 +126,7 @@ def test_twelve_steps_equal_the_reference(training, size_of_gradient):
     reference = Reference(named_groups(optimizer, named))
     generator = torch.Generator().manual_seed(1)
     for _ in range(12):
-        gradients = {
-            name: size_of_gradient * torch.randn(p.shape, generator=generator) for name, p in named.items()
-        }
+        gradients = {name: size_of_gradient * torch.randn(p.shape, generator=generator) for name, p in named.items()}
         for name, parameter in named.items():
             parameter.grad = gradients[name].clone()
         reference.step(gradients)

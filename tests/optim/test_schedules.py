@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 from perlayer.optim.schedules import schedule_factor
 
 

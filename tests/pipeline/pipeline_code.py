@@ -3,8 +3,9 @@
 import ast
 from pathlib import Path
 
-from perlayer.closure import import_closure
 from ruamel.yaml import YAML
+
+from perlayer.closure import import_closure
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "perlayer"

@@ -27,8 +27,9 @@ NAMED = {"fineweb-edu-10b": "hf://datasets/HuggingFaceFW/fineweb-edu/sample/10BT
 FORMATS = (".txt", ".jsonl", ".csv", ".parquet")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
-# The longest row of a .jsonl or .csv file, in bytes; the readers reserve buffers of this size.
-LONGEST_ROW = 16 * 2**20
+# The longest rows, in bytes. DuckDB reserves buffers of this size, and Arrow reads up to 32 of them ahead.
+LONGEST_JSON_ROW = 16 * 2**20
+LONGEST_CSV_ROW = 4 * 2**20
 ROWS_AT_ONCE = 1024
 
 # A JSON string may look like one of these to DuckDB; we read it as text all the same.
@@ -181,7 +182,7 @@ def _csv_batches(file: File, text_column: str) -> Iterator[list[str]]:
     with file.open() as stream:
         reader = pyarrow.csv.open_csv(
             stream,
-            pyarrow.csv.ReadOptions(use_threads=False, block_size=LONGEST_ROW),
+            pyarrow.csv.ReadOptions(use_threads=False, block_size=LONGEST_CSV_ROW),
             pyarrow.csv.ParseOptions(newlines_in_values=True),
             pyarrow.csv.ConvertOptions(include_columns=[text_column], column_types={text_column: pyarrow.string()}),
         )
@@ -225,7 +226,7 @@ def _scan(file: File, text_column: str | None = None) -> str:
     columns = f", columns = {{{_literal(text_column)}: 'VARCHAR'}}" if text_column else ""
     return (
         f"read_json({name}, format = 'newline_delimited', compression = '{file.compression or 'none'}', "
-        f"maximum_object_size = {LONGEST_ROW}{columns})"
+        f"maximum_object_size = {LONGEST_JSON_ROW}{columns})"
     )
 
 
@@ -243,7 +244,11 @@ def _explain(file: File, text_column: str, error: Exception) -> str:
         found = _first_invalid_text(file, text_column)
     except Exception:  # the file cannot be read at all; the first error says why
         found = None
-    return f"{file.name}: {found}" if found else f"{file.name}: cannot be read: {_one_line(error)}"
+    if found is None:
+        found = f"cannot be read: {_one_line(error)}"
+        if "straddl" in found:
+            found = f"expected rows of at most {LONGEST_CSV_ROW:,} bytes, found a longer one; use .jsonl or .parquet"
+    return f"{file.name}: {found}"
 
 
 def _first_invalid_text(file: File, text_column: str) -> str | None:

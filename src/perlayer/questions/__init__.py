@@ -35,5 +35,5 @@ COMMENT ON COLUMN claims.holds IS 'yes, no, within noise or no run: the sign or 
 
 
 def connect(warehouse_dir: str | Path) -> duckdb.DuckDBPyConnection:
-    """Open the database of the warehouse, read-only, with the view `claims`; see `perlayer.warehouse.database.connect`."""
+    """Open the database of the warehouse, read-only, with the view `claims` (see `database.connect`)."""
     return database.connect(warehouse_dir, claims_view())

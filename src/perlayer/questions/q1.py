@@ -17,7 +17,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """What the numbers say: the probes, the separate heads, the cost of the last layer, and how the claims fare."""
     sentences = [*_probes(connection), *_separate(connection), *_costs(connection)]
     if not sentences:
-        return "None of its runs is here yet."
+        return "None of the runs that answer it is here yet."
     return " ".join([*sentences, *_claims(connection)])
 
 
@@ -49,8 +49,8 @@ def _separate(connection: duckdb.DuckDBPyConnection) -> list[str]:
     above = sum(gap > 0 for gap in gaps.values())
     lowest = min(gaps, key=lambda layer: gaps[layer])
     return [
-        f"Trained actively with separate heads, {above} of {len(gaps)} layers end above an ordinary model of their depth, "
-        f"by {_signed(min(gaps.values()))} to {_signed(max(gaps.values()))} nats, closest at layer {lowest}."
+        f"Trained actively with separate heads, {above} of {len(gaps)} layers end above an ordinary model of their "
+        f"depth, by {_signed(min(gaps.values()))} to {_signed(max(gaps.values()))} nats, closest at layer {lowest}."
     ]
 
 
@@ -103,9 +103,9 @@ QUESTION = Question(
     key="Q1",
     title="How much does each layer contribute, read passively and trained actively?",
     background=(
-        "A layer is judged by its final training loss, the mean over the last 50 steps of the next-token loss read after "
-        "it. Probes read a plain model without touching it; separate and shared heads train every layer to predict. The "
-        "measure is an ordinary model with as many layers, trained in the same way on the same batches."
+        "A layer is judged by its final training loss, the mean over the last 50 steps of the next-token loss read "
+        "after it. Probes read a plain model without touching it; separate and shared heads train every layer to "
+        "predict. The measure is an ordinary model with as many layers, trained in the same way on the same batches."
     ),
     runs=sql("q1_setups"),
     numbers=sql("q1_numbers"),

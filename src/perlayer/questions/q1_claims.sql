@@ -129,6 +129,7 @@ judged AS (
 )
 SELECT position, quantity, published,
     measured || CASE WHEN layers IS NULL THEN ''
+        WHEN len(layers) = 1 THEN format(' (layer {})', layers[1])
         WHEN len(layers) > 2 AND layers[-1] - layers[1] = len(layers) - 1
             THEN format(' (layers {} to {})', layers[1], layers[-1])
         ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END AS measured,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
@@ -55,5 +56,3 @@ def write_plans(runs: list[Run], destination: Path) -> None:
             for path in run_files(run, package)
         }
         (destination / f"{run.name}.json").write_text(json.dumps({"files": hashes}, indent=1) + "\n")
-
-

@@ -267,5 +267,3 @@ def _quiet_libraries() -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module=r"(composer|streaming|torch|torchmetrics)\b.*")
     warnings.filterwarnings("ignore", message=".*(scheduler|eval_dataloader|checkpoint).*")
-
-

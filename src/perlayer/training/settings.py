@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import UserError, require
@@ -85,13 +86,9 @@ def parse_run(params: Mapping[str, Any], name: str) -> Run:
         raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
     core_keys = CoreSettings.__dataclass_fields__
     reading_keys = PerLayerLossSettings.__dataclass_fields__
-    check_keys(
-        mapping, [*core_keys, *reading_keys, *optional_algorithms()], ["residual", "readouts", "seed"], where
-    )
+    check_keys(mapping, [*core_keys, *reading_keys, *optional_algorithms()], ["residual", "readouts", "seed"], where)
     core = parse(CoreSettings, {key: value for key, value in mapping.items() if key in core_keys}, where)
-    reading = parse(
-        PerLayerLossSettings, {key: value for key, value in mapping.items() if key in reading_keys}, where
-    )
+    reading = parse(PerLayerLossSettings, {key: value for key, value in mapping.items() if key in reading_keys}, where)
     algorithms = {"per_layer_loss": reading} if reading.readouts != "none" else {}
     for key in optional_algorithms():
         if key in mapping:

@@ -172,7 +172,8 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, run: str, size: str
 def _check_values(connection: duckdb.DuckDBPyConnection, source: str, path: Path) -> None:
     key = "step, layer, other_layer, readout, ahead, split, metric"
     bad = connection.execute(
-        f"SELECT step, layer, metric, value FROM {source} WHERE value IS NULL OR NOT isfinite(value) ORDER BY ALL LIMIT 1"
+        f"SELECT step, layer, metric, value FROM {source} WHERE value IS NULL OR NOT isfinite(value) "
+        "ORDER BY ALL LIMIT 1"
     ).fetchone()
     if bad:
         raise UserError(f"{path}: step {bad[0]}, layer {bad[1]}: expected a finite {bad[2]}, found {bad[3]}")
@@ -188,7 +189,8 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, order: str, folder
     path = folder / f"{table}.parquet"
     try:
         connection.execute(
-            f"COPY (SELECT * FROM {table} ORDER BY {order}) TO {database.quoted(path)} (FORMAT parquet, COMPRESSION zstd)"
+            f"COPY (SELECT * FROM {table} ORDER BY {order}) TO {database.quoted(path)} "
+            "(FORMAT parquet, COMPRESSION zstd)"
         )
     except duckdb.Error as error:
         raise UserError(f"{path}: cannot be written: {database.first_line(error)}") from None

@@ -30,7 +30,8 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
     if row:
         numbers["baseline"]["noise_floor"] = row[0]
     for readouts, gap in connection.execute(
-        f"SELECT readouts, avg(gap) FROM gap JOIN {SETUPS} USING (run) WHERE layer <= layers / 2 GROUP BY ALL ORDER BY ALL"
+        f"""SELECT readouts, avg(gap) FROM gap JOIN {SETUPS} USING (run)
+        WHERE layer <= layers / 2 GROUP BY ALL ORDER BY ALL"""
     ).fetchall():
         numbers["early_layers"][readouts] = gap
     for readouts, difference, error in connection.execute(

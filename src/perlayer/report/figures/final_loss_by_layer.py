@@ -12,9 +12,9 @@ from perlayer.report.figures import style
 TITLE = "Final training loss by layer"
 CAPTION = (
     "Left: the mean over the last 50 steps of the loss read after each layer; lines are means over seeds, light points "
-    "single seeds, and the squares are ordinary models with as many layers. Right: the run of the lowest seed minus the "
-    "ordinary model of that depth, and at the last layer the mean difference from the baseline of the same seed; the grey "
-    "band is the noise floor of the last layer."
+    "single seeds, and the squares are ordinary models with as many layers. Right: the run of the lowest seed minus "
+    "the ordinary model of that depth, and at the last layer the mean difference from the baseline of the same seed; "
+    "the grey band is the noise floor of the last layer."
 )
 
 
@@ -60,14 +60,13 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         first = mine["layer"].min()
         labels.append((first, mine[mine["layer"] == first]["loss"].mean(), label, colour))
     left.set(title="Loss", ylabel="Final training loss (nats per token)")
-    right.set(title="Minus the ordinary model of that depth", ylabel="Difference (nats per token)")
     style.layer_ticks(left, losses["layer"], room=0.4)
-    style.layer_ticks(right, losses["layer"])
-    floor = connection.execute(style.FLOOR).fetchone()[0]
-    if floor:
-        right.axhspan(-floor, floor, color="#bbbbbb", alpha=0.5, linewidth=0)
-    right.axhline(0, color="#222222", linewidth=0.8)
-    if not effects.empty:
+    if effects.empty:
+        style.say(right, "No setup stands beside an ordinary model yet.")
+    else:
+        floor = style.draw_floor(right, connection)
+        right.set(title="Minus the ordinary model of that depth", ylabel="Difference (nats per token)")
+        style.layer_ticks(right, losses["layer"])
         style.difference_scale(right, effects["gap"].min(), effects["gap"].max(), floor)
     style.add_note(figure, style.missing(connection))
     style.label_lines(left, labels, side="left")

@@ -12,8 +12,8 @@ from perlayer.report.figures import style
 TITLE = "What each setup costs the last layer"
 CAPTION = (
     "Left: training loss of the last layer, running means over 50 steps of the run of the lowest seed. Right: the same "
-    "minus the baseline of the same seed; bold lines are means over seeds, light ones single seeds, and the grey band is "
-    "the noise floor. Probes leave the backbone as it is, so they stand for the baseline where their seed has no other."
+    "minus the baseline of the same seed; bold lines are means over seeds, light ones single seeds, and the grey band "
+    "is the noise floor. Probes leave the backbone as it is, so they stand for the baseline where their seed has no other."
 )
 SHOWN = ("baseline", "separate", "shared", "shared_stop_gradient")
 
@@ -72,24 +72,23 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     colours = {setup: style.SETUPS[setup][1] for setup in SHOWN}
     look = {"x": "tokens", "hue": "setup", "palette": colours, "legend": False, "errorbar": None}
     seaborn.lineplot(curves, y="loss", linewidth=1.4, ax=left, **look)
-    floor = connection.execute(style.FLOOR).fetchone()[0]
-    if floor:
-        right.axhspan(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
-    right.axhline(0, color=colours["baseline"], linewidth=0.8)
-    if not differences.empty:
-        single = {"units": "seed", "estimator": None, "linewidth": 0.8, "alpha": 0.35}
-        seaborn.lineplot(differences, y="difference", ax=right, **look, **single)
-        seaborn.lineplot(differences, y="difference", linewidth=1.8, ax=right, **look)
     left.set(title="Loss of the last layer", ylabel="Training loss (nats per token)")
-    right.set(title="Minus the baseline of the same seed", ylabel="Difference (nats per token)")
-    for axes in (left, right):
-        style.token_ticks(axes)
+    style.token_ticks(left)
     style.add_note(figure, style.missing(connection))
     end = curves["tokens"].max()
+    if differences.empty:
+        style.say(right, "No setup stands beside a baseline of its seed yet.")
+        style.label_lines(left, _labels(curves, end, "loss"))
+        return figure
+    style.draw_floor(right, connection)
+    single = {"units": "seed", "estimator": None, "linewidth": 0.8, "alpha": 0.35}
+    seaborn.lineplot(differences, y="difference", ax=right, **look, **single)
+    seaborn.lineplot(differences, y="difference", linewidth=1.8, ax=right, **look)
+    right.set(title="Minus the baseline of the same seed", ylabel="Difference (nats per token)")
+    style.token_ticks(right)
     style.label_lines(left, _labels(curves, end, "loss"))
-    style.label_lines(
-        right, [(end, 0.0, style.SETUPS["baseline"][0], colours["baseline"])] + _labels(differences, end, "difference")
-    )
+    baseline = (end, 0.0, *style.SETUPS["baseline"][:2])
+    style.label_lines(right, [baseline, *_labels(differences, end, "difference")])
     return figure
 
 

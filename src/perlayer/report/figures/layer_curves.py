@@ -7,14 +7,15 @@ import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from perlayer.report.figures import style
 
 TITLE = "Training curves per layer against backbone compute"
 CAPTION = (
-    "One panel a setup, one colour a layer. Solid: the loss read after that layer; dashed: an ordinary model with as many "
-    "layers. Running means over 50 steps, from step 100 (both shorter in proportion on runs under 1000 steps). Backbone "
-    "compute is 6ND: N parameters of the layers up to that one, D training tokens so far."
+    "One panel a setup, one colour a layer. Solid: the loss read after that layer; dashed: an ordinary model with as "
+    "many layers. Running means over 50 steps, from step 100 (both shorter in proportion on runs under 1000 steps). "
+    "Backbone compute is 6ND: N parameters of the layers up to that one, D training tokens so far."
 )
 
 
@@ -69,6 +70,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         seaborn.lineplot(ordinary, estimator=None, linewidth=0.9, linestyle=(0, (3, 1.5)), **look)
         seaborn.lineplot(mine, estimator=None, linewidth=1.7, **look)
         axes.set(title=style.SETUPS[setup][0].capitalize(), xscale="log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.label_outer()
         axes.set_ylabel("Training loss (nats per token)" if axes.get_subplotspec().is_first_col() else "")
         axes.set_xlabel("Backbone compute 6ND (FLOPs)" if axes.get_subplotspec().is_last_row() else "")

@@ -12,8 +12,8 @@ from perlayer.report.figures import style
 TITLE = "The noise floor beside the effects"
 CAPTION = (
     "Grey: greatest minus least final training loss among plain runs that differ in nothing but seed or EMA, read by "
-    "probes below the last layer. Lines: how far each setup ends from an ordinary model of the layer's depth, at the last "
-    "layer from the baseline of the same seed; hollow markers are below it. What stands in the grey is chance."
+    "probes below the last layer. Lines: how far each setup ends from an ordinary model of the layer's depth, at the "
+    "last layer from the baseline of the same seed; hollow markers are below it. What stands in the grey is chance."
 )
 
 

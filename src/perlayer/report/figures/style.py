@@ -56,6 +56,7 @@ EFFECTS = f"""
     WHERE gap.run = lead AND setup <> 'baseline'
     ORDER BY ALL
 """
+# Null without plain runs of several seeds.
 FLOOR = "SELECT max(spread) FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
 
 
@@ -179,9 +180,25 @@ def add_note(figure: Figure, text: str) -> None:
         figure.supxlabel(text, fontsize="small", color="#555555", ha="left", x=0.01, wrap=True)
 
 
+def draw_floor(axes: Axes, connection: duckdb.DuckDBPyConnection) -> float | None:
+    """A line at zero and a grey band of the noise floor of the last layer around it; returns that floor, if any."""
+    floor = connection.execute(FLOOR).fetchone()[0]
+    if floor:
+        axes.axhspan(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
+    axes.axhline(0, color="#222222", linewidth=0.8)
+    return floor
+
+
+def say(axes: Axes, sentence: str) -> None:
+    """Axes that say why there is nothing to see."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, sentence, ha="center", va="center", color="#555555", transform=axes.transAxes)
+
+
 def empty_figure(sentence: str) -> Figure:
     """A figure that says why there is nothing to see."""
     figure = new_figure(7, 1.6)
+    figure.set_layout_engine("none")
     figure.text(0.5, 0.5, sentence, ha="center", va="center", color="#555555", wrap=True)
     return figure
 
