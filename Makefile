@@ -34,7 +34,7 @@ repro: setup  ## run the pipeline: what params.yaml and the code ask for and is 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -q -n 2
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -q -n 2 --dist loadgroup
 
 lock: setup  ## resolve constraints.txt anew for every Python and system (UPGRADE=1 takes the newest versions)
 	@.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[lock]'

@@ -10,7 +10,7 @@ def train(params, name):
     from perlayer.model.config import ModelSettings
     from perlayer.optim.settings import OptimizerSettings
     from perlayer.params import parse, recipe
-    from perlayer.training.launch import launch_processes
+    from perlayer.training.launch import launch_processes, own_temporary_folder
     from perlayer.training.settings import TrainSettings, parse_run
 
     machine = Machine.from_environment()
@@ -21,19 +21,20 @@ def train(params, name):
         "optimizer": parse(OptimizerSettings, *recipe(params, "optimizer")),
         "train": parse(TrainSettings, *recipe(params, "train")),
     }
-    if launch_processes(machine):
-        return
+    with own_temporary_folder():
+        if launch_processes(machine):
+            return
 
-    from perlayer.training.run import Recipe, train
+        from perlayer.training.run import Recipe, train
 
-    train(
-        run_settings,
-        Recipe(size=params["size"], block_cross_document=data["block_cross_document"], **settings),
-        shards=Path("data/shards"),
-        models=Path("data/models"),
-        metrics=Path("metrics/runs"),
-        machine=machine,
-    )
+        train(
+            run_settings,
+            Recipe(size=params["size"], block_cross_document=data["block_cross_document"], **settings),
+            shards=Path("data/shards"),
+            models=Path("data/models"),
+            metrics=Path("metrics/runs"),
+            machine=machine,
+        )
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ def test_bytes_are_counted_from_the_headers(corpus, texts):
     assert exact <= corpus_bytes(corpus) <= exact + 200  # one page header
 
 
+def test_the_bytes_of_equal_texts_count_each_time(tmp_path):
+    build_corpus(write_jsonl(tmp_path / "a.jsonl", ["x" * 1000] * 100), "text", tmp_path / "corpus")
+    assert 100_000 <= corpus_bytes(tmp_path / "corpus") <= 100_200
+
+
 def test_a_validation_text_has_a_folder_of_its_own(tmp_path):
     source, validation = tmp_path / "a.jsonl", tmp_path / "v.jsonl"
     sizes = build_corpus(

@@ -1,13 +1,30 @@
-"""Starts a training stage in several processes, one a GPU, with Composer's launcher."""
+"""The processes of a training stage: several, one a GPU, with Composer's launcher; their temporary files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+
+
+@contextlib.contextmanager
+def own_temporary_folder() -> Iterator[None]:
+    """A TMPDIR for this run alone, since streaming never removes its lock files and finds those of other runs.
+
+    Processes that a launcher started share the one they were given.
+    """
+    if "RANK" in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="perlayer-", ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        yield
 
 
 def launch_processes(machine: Machine) -> bool:

@@ -27,6 +27,8 @@ COLUMNS = {
     "metric": "VARCHAR",
     "value": "DOUBLE",
 }
+# One order of rows everywhere: sums of the same numbers in another order differ in their last digits.
+ORDER = "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"
 NOT_SETTING = ("seed", "ema")  # what runs of equal setting may differ in
 NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", "ema")
 
@@ -84,8 +86,7 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
 
     warehouse_dir.mkdir(parents=True, exist_ok=True)
     _write(connection, "runs", "run", warehouse_dir)
-    order = "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"
-    _write(connection, "layer_metrics", order, warehouse_dir)
+    _write(connection, "layer_metrics", ORDER, warehouse_dir)
     text = json.dumps(headline(connection), indent=2)
     (metrics_dir / "headline.json").write_text(text + "\n", encoding="utf-8")
     return absent
@@ -163,7 +164,7 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, run: str, size: str
             return False
         _check_values(connection, source, path)
         columns = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items())
-        connection.execute(f"INSERT INTO layer_metrics BY NAME SELECT {columns} FROM {source}")
+        connection.execute(f"INSERT INTO layer_metrics BY NAME SELECT {columns} FROM {source} ORDER BY {ORDER}")
     except duckdb.Error as error:
         raise UserError(f"{path}: expected a parquet file of losses, found {database.first_line(error)}") from None
     return True

@@ -13,7 +13,7 @@ TITLE = "What each setup costs the last layer"
 CAPTION = (
     "Left: training loss of the last layer, running means over 50 steps of the run of the lowest seed. Right: the same "
     "minus the baseline of the same seed; bold lines are means over seeds, light ones single seeds, and the grey band "
-    "is the noise floor. Probes leave the backbone as it is, so they stand for the baseline where their seed has no other."
+    "is the noise floor. Probes leave the backbone as it is: they stand for the baseline where their seed has no other."
 )
 SHOWN = ("baseline", "separate", "shared", "shared_stop_gradient")
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pytest
+
+from perlayer.warehouse import database
+from perlayer.warehouse.collect import collect
 
 LAYERS = 6
 STEPS = 120
@@ -90,7 +95,71 @@ def layer_metrics(run: str, definition: dict[str, Any], size: str = "nano", step
 
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> None:
     """Write the results of `runs` as training would."""
+    (metrics_dir / "runs").mkdir(parents=True, exist_ok=True)
     for run, definition in runs.items():
         folder = metrics_dir / "runs" / run
-        folder.mkdir(parents=True)
+        folder.mkdir(exist_ok=True)
         layer_metrics(run, definition, size).to_parquet(folder / "layers.parquet", index=False)
+
+
+def in_memory(rows, runs, depth=2):
+    """The views over single rows of `layer_metrics` (what a row leaves out is that of a training loss) and `runs`."""
+    connection = duckdb.connect()
+    database.create(connection)
+    for run, definition in runs.items():
+        connection.execute(
+            """INSERT INTO runs (run, size, residual, readouts, seed, layers, full_depth, ema, algorithms, setting,
+                present)
+            VALUES (?, 'nano', ?, ?, ?, ?, ?, ?, ?, ?, true)""",
+            [
+                run,
+                definition["residual"],
+                definition["readouts"],
+                definition["seed"],
+                definition.get("layers", depth),
+                "layers" not in definition,
+                "ema" in definition,
+                definition.get("algorithms", "{}"),
+                str([definition.get(key) for key in ("residual", "readouts", "layers", "algorithms")]),
+            ],
+        )
+    if rows:
+        connection.executemany(
+            """INSERT INTO layer_metrics
+        VALUES ($run, 'nano', $step, 10, $layer, $other_layer, $readout, $ahead, $split, $metric, $value)""",
+            [
+                {
+                    "step": 1,
+                    "other_layer": None,
+                    "readout": "head",
+                    "ahead": 1,
+                    "split": "train",
+                    "metric": "loss",
+                    **row,
+                }
+                for row in rows
+            ],
+        )
+    database.create_views(connection)
+    return connection
+
+
+@pytest.fixture(scope="session")
+def warehouse_dir(tmp_path_factory) -> Path:
+    """The tables that `collect` makes of all of `RUNS`."""
+    metrics = tmp_path_factory.mktemp("metrics")
+    write(metrics)
+    collect(params(), metrics, metrics / "warehouse")
+    return metrics / "warehouse"
+
+
+@pytest.fixture
+def gather(tmp_path):
+    """A function that writes the results of some runs and collects those of some definitions; returns the tables."""
+
+    def gather(written: dict[str, dict[str, Any]], defined: dict[str, dict[str, Any]] | None = None) -> Path:
+        write(tmp_path / "metrics", written)
+        collect(params(written if defined is None else defined), tmp_path / "metrics", tmp_path / "metrics/warehouse")
+        return tmp_path / "metrics/warehouse"
+
+    return gather

@@ -1,0 +1,96 @@
+"""Declared = imported = read: what dvc.yaml says of each stage, held against its script."""
+
+import pytest
+from perlayer.params import load
+from pipeline_code import ROOT, declared, imported, stages
+
+CODE = ("src", "stages")
+
+
+@pytest.mark.parametrize("name", stages())
+def test_every_imported_file_is_declared_and_nothing_else(name):
+    missing = imported(name) - declared(name)
+    assert not missing, f"dvc.yaml: {name}: imported, not declared: {sorted(missing)}"
+    idle = {file for file in declared(name) - imported(name) if file.endswith(".py")}
+    if name == "plan":  # it reads every design and algorithm, to hash those that a run uses
+        idle = {file for file in idle if "/algorithms/" not in file and "/residual/" not in file}
+    assert not idle, f"dvc.yaml: {name}: declared, not imported: {sorted(idle)}"
+
+
+@pytest.mark.parametrize("name", stages())
+def test_every_stage_says_what_it_does_and_runs_its_own_script(name):
+    stage = stages()[name]
+    assert stage["desc"].endswith(".")
+    assert stage["cmd"].split("$")[0].strip() == f"python stages/{name}.py"
+    assert "PERLAYER" not in stage["cmd"]
+
+
+def test_the_machine_is_in_no_stage():
+    text = (ROOT / "dvc.yaml").read_text() + (ROOT / "params.yaml").read_text()
+    for word in ("device", "processes", "workers", "threads", "microbatch"):
+        assert word not in text
+
+
+def read_by(name, arguments, monkeypatch, tmp_path):
+    """The params that a stage touches, as dotted paths, by running its function on params that keep watch."""
+    import importlib.util
+    import sys
+
+    seen = set()
+
+    class Watched(dict):
+        def __init__(self, mapping, path):
+            super().__init__({key: wrap(value, f"{path}{key}.") for key, value in mapping.items()})
+            self.path = path
+
+        def __getitem__(self, key):
+            value = super().__getitem__(key)
+            if not isinstance(value, Watched):
+                seen.add(f"{self.path}{key}")
+            return value
+
+        def get(self, key, default=None):
+            return self[key] if key in self else default
+
+        def items(self):
+            return [(key, self[key]) for key in self]
+
+        def values(self):
+            return [self[key] for key in self]
+
+    def wrap(value, path):
+        return Watched(value, path) if isinstance(value, dict) else value
+
+    params = load(ROOT / "params.yaml")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "stages")
+    monkeypatch.delitem(sys.modules, "_run", raising=False)
+    spec = importlib.util.spec_from_file_location(f"stage_{name}", ROOT / "stages" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    work = {
+        "perlayer.training.run.train": lambda *args, **kwargs: None,
+        "perlayer.data.corpus.build_corpus": lambda *args, **kwargs: {},
+        "perlayer.data.tokens.tokenize": lambda *args, **kwargs: (type("T", (), {"size": 1}), {}),
+        "perlayer.data.shards.write_shards": lambda *args, **kwargs: type("D", (), {"__getattr__": lambda s, n: 0})(),
+    }
+    for target, replacement in work.items():
+        monkeypatch.setattr(target, replacement)
+    getattr(module, name)(Watched(params, ""), *arguments)
+    return seen, params["size"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("plan", []), ("corpus", []), ("tokenize", []), ("shard", []), ("train", ["separate"])]
+)
+def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypatch, tmp_path):
+    seen, size = read_by(name, arguments, monkeypatch, tmp_path)
+    tracked = [
+        path.replace("${size}", size).replace("${key}", arguments[0] if arguments else "")
+        for path in stages()[name]["params"]
+    ]
+    undeclared = {path for path in seen if not any(path == t or path.startswith(t + ".") for t in tracked)}
+    assert not undeclared
+    # `size` chooses the recipe by interpolation, and names the size in the outs
+    unread = {t for t in tracked if not any(path == t or path.startswith(t + ".") for path in seen)}
+    assert unread <= {"size"}

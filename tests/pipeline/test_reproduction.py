@@ -1,0 +1,188 @@
+"""The pipeline as its users run it: DVC on a copy of the project, at the smoke size."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from perlayer.params import load
+
+pytestmark = pytest.mark.xdist_group("pipeline")
+
+
+def changed(project):
+    """The stages that `dvc status` lists."""
+    return set(json.loads(project.dvc("status", "--json")))
+
+
+def test_a_finished_pipeline_does_nothing(finished):
+    before = finished.bytes_of("data", "metrics", "report")
+    assert "up to date" in finished.dvc("repro")
+    assert changed(finished) == set()
+    assert finished.bytes_of("data", "metrics", "report") == before
+
+
+def test_a_forced_run_gives_the_same_bytes(finished):
+    before = finished.bytes_of("data", "metrics", "report")
+    output = finished.dvc("repro", "--force", "--single-item", "train@probes")
+    assert "probes: step 12 of 12" in output
+    assert finished.bytes_of("data", "metrics", "report") == before
+    assert changed(finished) == set()
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(finished):
+    outs = ("data/models/separate", "metrics/runs/separate")
+    before = finished.bytes_of(*outs)
+    command = ["python", "stages/train.py", "separate"]
+    environment = finished.environment(PERLAYER_CHECKPOINT_STEPS="1")
+    process = subprocess.Popen(command, cwd=finished.folder, env=environment, start_new_session=True)
+    deadline = time.monotonic() + 120
+    scratch = finished.folder / ".perlayer" / "scratch"
+    while not any("ba6" in path.name for path in scratch.rglob("*.pt")):
+        assert time.monotonic() < deadline and process.poll() is None, "it ended, or never reached step 6"
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for path in before:
+        (finished.folder / path).unlink()
+    output = finished.command(*command)
+    assert "step 1 of" not in output and "step 12 of 12" in output
+    assert finished.bytes_of(*outs) == before
+    assert not list(scratch.iterdir())
+
+
+def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):
+    package = finished.folder / "src" / "perlayer"
+    toy = package / "algorithms" / "toy"
+    design = package / "model" / "residual" / "toy.py"
+    try:
+        toy.mkdir()
+        for file in (package / "algorithms" / "ema").glob("*.py"):
+            (toy / file.name).write_text(file.read_text().replace("algorithms.ema", "algorithms.toy"))
+        design.write_text((package / "model" / "residual" / "pre_ln.py").read_text())
+        assert changed(finished) == {"plan"}
+        for run in load(finished.folder / "params.yaml")["runs"]:
+            assert json.loads(finished.dvc("status", "--json", f"train@{run}")) == {}
+        output = finished.dvc("repro")
+        assert "Running stage 'plan'" in output and "Running stage 'train" not in output
+        assert changed(finished) == set()
+        # a run that uses them is trained, and again when they change
+        finished.edit("params.yaml", "runs:\n", "runs:\n  mine: {residual: toy, readouts: none, seed: 0, toy: {half_life: 2}}\n")
+        finished.dvc("repro", "train@mine")
+        design.write_text(design.read_text() + "# changed\n")
+        finished.dvc("repro", "plan")
+        assert changed(finished) >= {"train@mine"}
+        assert not any(stage.startswith("train@") for stage in changed(finished) - {"train@mine"})
+    finally:
+        design.unlink()
+        subprocess.run(["rm", "-r", str(toy)], check=True)
+        finished.command("git", "checkout", "-q", ".")
+        finished.dvc("checkout", "-q")
+
+
+def test_an_edit_of_a_figure_retrains_nothing(finished):
+    figure = next((finished.folder / "src/perlayer/report/figures").glob("final_loss*.py"))
+    text = figure.read_text()
+    figure.write_text(text + "\n# another colour\n")
+    assert changed(finished) <= {"plot", "report"} and changed(finished)
+    figure.write_text(text)
+
+
+def test_experiments_change_one_choice_or_add_a_run(finished):
+    try:
+        output = finished.dvc("exp", "run", "-S", "recipes.smoke.train.steps=8", "train@separate")
+        assert "separate: step 8 of 8" in output
+        difference = json.loads(finished.dvc("metrics", "diff", "--json").splitlines()[-1])
+        tokens = difference["metrics/runs/separate/summary.json"]["tokens"]
+        assert (tokens["old"], tokens["new"]) == (12 * 16 * 64, 8 * 16 * 64)
+
+        finished.command("git", "checkout", "-q", ".")
+        output = finished.dvc("repro", "train@separate")  # flipped back: answered from the run-cache
+        assert "Stage 'train@separate' is cached" in output or "didn't change" in output
+        assert "Running stage" not in output
+
+        finished.dvc("exp", "run", "-S", "runs.separate.seed=3", "-S", "++runs.separate.layers=1", "train@separate")
+        assert load(finished.folder / "params.yaml")["runs"]["separate"] == {
+            "residual": "sandwich",
+            "readouts": "separate",
+            "seed": 3,
+            "layers": 1,
+        }
+        finished.command("git", "checkout", "-q", ".")
+        finished.dvc("exp", "run", "-S", "+runs.mine={residual: pre_ln, readouts: shared, seed: 7}", "train@mine")
+        summary = json.loads((finished.folder / "metrics/runs/mine/summary.json").read_text())
+        assert summary["tokens"] == 12 * 16 * 64
+        shown = json.loads(finished.dvc("metrics", "diff", "--json").splitlines()[-1])
+        assert "metrics/runs/mine/summary.json" in shown
+    finally:
+        finished.command("git", "checkout", "-q", ".")
+        finished.command("git", "clean", "-fdq", "metrics")
+        finished.dvc("checkout", "-q", ok=True)
+
+
+def test_one_key_of_every_size_can_be_overridden(finished):
+    # every name must be one that DVC's -S can address; the plan checks the choice without training
+    sizes = load(finished.folder / "params.yaml")["recipes"]
+    try:
+        choices = [word for size in sizes for word in ("-S", f"recipes.{size}.train.steps=2345")]
+        finished.dvc("exp", "run", *choices, "plan")
+        changed_recipes = load(finished.folder / "params.yaml")["recipes"]
+        assert {size: recipe["train"]["steps"] for size, recipe in changed_recipes.items()} == dict.fromkeys(sizes, 2345)
+        output = finished.dvc("exp", "run", "-S", "recipes.smoke.train.steps=0", "plan", ok=False)
+        assert "error: params.yaml: recipes.smoke.train.steps: expected at least 1 update, found 0" in output
+        assert "Traceback" not in output
+    finally:
+        finished.command("git", "checkout", "-q", ".")
+        finished.dvc("checkout", "-q")
+
+
+def test_what_was_pushed_is_pulled_and_nothing_runs(finished, tmp_path):
+    finished.dvc("remote", "add", "--force", "--local", "--default", "store", str(tmp_path / "store"))
+    finished.dvc("push", "-q")
+    finished.command("git", "clone", "-q", ".", str(tmp_path / "clone"))
+    clone = type(finished)(tmp_path / "clone")
+    clone.dvc("remote", "add", "--local", "--default", "store", str(tmp_path / "store"))
+    clone.dvc("pull", "-q")
+    assert "up to date" in clone.dvc("repro")
+    assert clone.bytes_of("data", "metrics", "report") == finished.bytes_of("data", "metrics", "report")
+
+
+def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
+    try:
+        finished.edit("params.yaml", "recipes:\n", "recipes:\n  other: &other {}\n")
+        params = (finished.folder / "params.yaml").read_text()
+        start, end = params.index("  smoke:"), params.index("\n  nano:")
+        smoke = params[start:end].replace("  smoke:", "  other:", 1).replace("steps: 12", "steps: 6")
+        (finished.folder / "params.yaml").write_text(params.replace("  other: &other {}\n", smoke + "\n"))
+        finished.dvc("exp", "run", "-S", "size=other", "train@separate")
+        finished.dvc("repro", "-s", "collect", "plot", "report")
+        page = (finished.folder / "report/index.html").read_text()
+        assert "other" in page and "baseline" in page and "probes" in page
+        rows = finished.command(
+            "python", "-m", "perlayer.cli", "query", "--format", "csv", "SELECT run, present FROM runs ORDER BY run"
+        )
+        assert dict(line.split(",") for line in rows.split()[1:]) == {
+            "baseline": "false",
+            "probes": "false",
+            "separate": "true",
+        }
+    finally:
+        finished.command("git", "checkout", "-q", ".")
+        finished.command("git", "clean", "-fdq", "metrics")
+        finished.dvc("checkout", "-q")
+
+
+def test_bad_params_cost_no_work(finished):
+    for key, value, message in [
+        ("runs.separate.readouts", "probe", "runs.separate.readouts: expected one of none, probes"),
+        ("recipes.smoke.model.hidden_size", "33", "recipes.smoke.model.hidden_size: expected attention_heads x head_dim"),
+    ]:
+        try:
+            output = finished.dvc("exp", "run", "-S", f"{key}={value}", ok=False)
+            assert message in output and "Traceback" not in output
+            assert "Running stage 'train" not in output
+        finally:
+            finished.command("git", "checkout", "-q", ".")
+            finished.dvc("checkout", "-q")

@@ -1,0 +1,8 @@
+"""Fixtures of made-up results, which the tests of the warehouse, the questions and the report share."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+from made_up_results import gather, warehouse_dir  # noqa: E402, F401

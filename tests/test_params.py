@@ -1,0 +1,70 @@
+import pytest
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.params import load
+
+GOOD = "size: a\nrecipes:\n  a: {}\nruns:\n  b: {}\n"
+
+
+def loaded(tmp_path, text):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    return load(path)
+
+
+def test_a_good_outline_loads(tmp_path):
+    assert loaded(tmp_path, GOOD) == {"size": "a", "recipes": {"a": {}}, "runs": {"b": {}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("size: [", "not valid YAML"),
+        ("- a", "expected the keys size, recipes and runs"),
+        (GOOD.replace("size: a", "sise: a"), "size is missing"),
+        (GOOD.replace("size: a", "size: c"), "size: expected one of a, found 'c'"),
+        (GOOD.replace("  b:", "  a/b:"), "runs: expected a name of lower-case letters, digits and _"),
+        (GOOD.replace("  b:", "  1b:"), "starting with a letter, found '1b'"),
+        (GOOD.replace("  b:", "  B:"), "found 'B'"),
+        (GOOD.replace("  b: {}", "  {}"), "runs: expected a mapping with at least one name"),
+        (GOOD + "size: a\n", "not valid YAML"),
+    ],
+)
+def test_a_bad_outline_is_one_line(tmp_path, text, message):
+    with pytest.raises(UserError) as error:
+        loaded(tmp_path, text)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_missing_file_says_where_to_run(tmp_path):
+    with pytest.raises(UserError, match="no such file; run the pipeline from the root"):
+        load(tmp_path / "params.yaml")
+
+
+def test_numbers_read_the_same_by_yaml_1_1_and_1_2():
+    # DVC reads YAML 1.2, other tools 1.1, where 1e-3 is a text
+    import yaml
+
+    with open("params.yaml", encoding="utf-8") as file:
+        assert yaml.safe_load(file) == load()
+
+
+def test_the_machine_comes_from_the_environment():
+    machine = Machine.from_environment({"PERLAYER_THREADS": "3", "PERLAYER_DEVICE": "cpu", "HOME": "/"})
+    assert machine == Machine(device="cpu", threads=3)
+    assert Machine.from_environment({}) == Machine()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("PERLAYER_THREAD", "1", "PERLAYER_THREAD: unknown environment variable; known ones: PERLAYER_DEVICE"),
+        ("PERLAYER_THREADS", "0", "PERLAYER_THREADS: expected a whole number of at least 1, found '0'"),
+        ("PERLAYER_WORKERS", "-1", "PERLAYER_WORKERS: expected a whole number of at least 0"),
+        ("PERLAYER_DEVICE", "tpu", "PERLAYER_DEVICE: expected auto, cpu or gpu, found 'tpu'"),
+    ],
+)
+def test_a_bad_variable_is_named(name, value, message):
+    with pytest.raises(UserError) as error:
+        Machine.from_environment({name: value})
+    assert message in str(error.value)

@@ -1,0 +1,53 @@
+import pytest
+from perlayer.environment import Machine
+from perlayer.model.config import ModelSettings
+from perlayer.optim.settings import OptimizerSettings
+from perlayer.training.settings import TrainSettings, parse_run
+
+TEXTS = [f"Document {n} tells of the number {n * 7} and of the letter {chr(97 + n % 26)}. " * 3 for n in range(120)]
+
+
+@pytest.fixture(scope="session")
+def shards(tmp_path_factory):
+    """Shards of a small text of our own."""
+    from perlayer.data.corpus import build_corpus
+    from perlayer.data.shards import write_shards
+    from perlayer.data.tokens import tokenize
+
+    folder = tmp_path_factory.mktemp("shards")
+    (folder / "texts.jsonl").write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
+    build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
+    tokenize(folder / "corpus", None, 300, folder / "tokenizer", folder / "tokens")
+    write_shards(
+        folder / "tokens", folder / "shards", val_fraction=0.1, sequence_length=16, seed=42, batch=4
+    )
+    return folder / "shards"
+
+
+@pytest.fixture
+def recipe():
+    """A recipe of a second or two."""
+    from perlayer.training.run import Recipe
+
+    return Recipe(
+        size="tiny",
+        model=ModelSettings(3, 16, 24, 2, 1, 8, 10000.0, 1e-5),
+        optimizer=OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0),
+        train=TrainSettings(steps=12, batch=4, compute_dtype="float32"),
+        block_cross_document=True,
+    )
+
+
+@pytest.fixture
+def run_of():
+    """A run by the mapping that params.yaml would hold."""
+
+    def build(name="separate", **keys):
+        return parse_run({"runs": {name: {"residual": "sandwich", "readouts": "separate", "seed": 0, **keys}}}, name)
+
+    return build
+
+
+@pytest.fixture
+def machine():
+    return Machine(device="cpu", threads=1, checkpoint_steps=2)

@@ -1,0 +1,73 @@
+import json
+import shutil
+from pathlib import Path
+
+import perlayer
+import pytest
+from perlayer.errors import UserError
+from perlayer.params import load
+from perlayer.training.plan import check_params, run_files, write_plans
+from perlayer.training.settings import parse_run
+
+PACKAGE = Path(perlayer.__file__).parent
+
+
+def run(**keys):
+    return parse_run({"runs": {"mine": {"residual": "sandwich", "readouts": "none", "seed": 0, **keys}}}, "mine")
+
+
+def names(one, package=PACKAGE):
+    return {path.relative_to(package).as_posix() for path in run_files(one, package)}
+
+
+def test_a_run_uses_its_design_and_its_algorithms_alone():
+    plain = names(run())
+    assert "model/residual/sandwich.py" in plain and "model/residual/pre_ln.py" not in plain
+    assert not any("per_layer_loss" in name or "ema" in name for name in plain)
+    both = names(run(readouts="probes", ema={"half_life": 2}, residual="pre_ln"))
+    assert {"model/residual/pre_ln.py", "algorithms/ema/algorithm.py", "algorithms/per_layer_loss/loss.py"} <= both
+    assert "model/residual/sandwich.py" not in both
+
+
+def test_an_imported_helper_counts(tmp_path):
+    package = tmp_path / "perlayer"
+    shutil.copytree(PACKAGE, package)
+    design = package / "model/residual/sandwich.py"
+    design.write_text("from perlayer.model.residual.helper import x\n" + design.read_text())
+    (package / "model/residual/helper.py").write_text("x = 1\n")
+    assert "model/residual/helper.py" in names(run(), package)
+
+
+def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
+    runs = check_params(load())
+    for name in ("first", "second"):
+        write_plans(runs, tmp_path / name)
+    for one in runs:
+        first, second = (tmp_path / name / f"{one.name}.json" for name in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
+        assert all(len(value) == 64 for value in json.loads(first.read_text())["files"].values())
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("model", "layers", 0, "recipes.nano.model.layers: expected at least 1, found 0"),
+        ("model", "hidden_size", 33, "recipes.nano.model.hidden_size: expected attention_heads x head_dim"),
+        ("model", "hiden_size", 32, "recipes.nano.model.hiden_size: unknown key; did you mean hidden_size?"),
+        ("model", "key_value_heads", 5, "recipes.nano.model.key_value_heads: expected a divisor"),
+        ("optimizer", "learning_rate", "2e-2x", "recipes.nano.optimizer.learning_rate: expected a number, found '2e-2x'"),
+        ("optimizer", "learning_rate", "0.02", "recipes.nano.optimizer.learning_rate: expected a number, found '0.02'"),
+        ("optimizer", "learning_rate", float("nan"), "learning_rate: expected a number"),
+        ("optimizer", "schedule", "step", "recipes.nano.optimizer.schedule: expected linear or cosine"),
+        ("optimizer", "decay", 0, "recipes.nano.optimizer.decay: expected a share"),
+        ("train", "steps", 1.5, "recipes.nano.train.steps: expected a whole number, found 1.5"),
+        ("data", "val_fraction", 1.5, "recipes.nano.data.val_fraction"),
+        ("data", "vocab_size", "many", "recipes.nano.data.vocab_size: expected a whole number"),
+    ],
+)
+def test_a_wrong_choice_is_named_before_any_work(section, key, value, message):
+    params = load()
+    params["recipes"]["nano"][section][key] = value
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    assert message in str(error.value) and "\n" not in str(error.value)

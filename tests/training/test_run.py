@@ -1,0 +1,194 @@
+"""One run, from shards to outs."""
+
+import dataclasses
+import json
+import math
+import os
+
+import pyarrow.parquet as parquet
+import pytest
+import torch
+from perlayer.data.batches import read_split
+from perlayer.errors import UserError
+from perlayer.model.weights import load_model, load_readouts
+from perlayer.training import run as module
+from perlayer.training.run import train
+from torch.nn import functional
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def outs(folder, run):
+    found = {}
+    for kind in ("models", "metrics"):
+        for path in sorted((folder / kind / run.name).iterdir()):
+            found[path.name] = path.read_bytes()
+    return found
+
+
+def test_publishes_every_number_of_every_layer(tmp_path, shards, recipe, run_of, machine):
+    run = run_of()
+    train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    table = parquet.read_table(tmp_path / "metrics/separate/layers.parquet").to_pylist()
+    losses = {(r["layer"], r["readout"], r["step"]): r["value"] for r in table if (r["split"], r["metric"]) == ("train", "loss")}
+    readouts = {1: "separate", 2: "separate", 3: "head"}
+    assert losses.keys() == {(k, readouts[k], step) for k in readouts for step in range(1, 13)}
+    assert {r["tokens"] for r in table if r["step"] == 12} == {12 * 4 * 16}
+    assert {r["ahead"] for r in table} == {1} and {r["other_layer"] for r in table} == {None}
+    assert {r["run"] for r in table} == {"separate"} and {r["size"] for r in table} == {"tiny"}
+
+    # a loss before any update is near that of guessing evenly among 300 tokens
+    assert losses[3, "head", 1] == pytest.approx(math.log(300), abs=0.6)
+    # parameters of a layer, from the shapes: q and o 16x16, k and v 8x16, three of 16x24, four norms of 16, two of 8
+    one_layer = 2 * 16 * 16 + 2 * 8 * 16 + 3 * 16 * 24 + 4 * 16 + 2 * 8
+    found = {r["layer"]: r["value"] for r in table if r["metric"] == "parameters"}
+    assert found == {k: k * one_layer for k in (1, 2, 3)}
+
+    summary = json.loads((tmp_path / "metrics/separate/summary.json").read_text())
+    assert summary["final_loss"] == pytest.approx(sum(losses[3, "head", s] for s in range(1, 13)) / 12)
+    assert summary["tokens"] == 12 * 4 * 16
+    assert summary["parameters"] == 3 * one_layer + 2 * 300 * 16 + 16
+    assert not (tmp_path / ".perlayer/scratch").exists() or not os.listdir(tmp_path / ".perlayer/scratch")
+
+
+def test_validation_losses_are_those_of_the_published_weights(tmp_path, shards, recipe, run_of, machine):
+    run = run_of()
+    train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    decoder, readouts = load_model(tmp_path / "models/separate"), load_readouts(tmp_path / "models/separate")
+    rows = torch.from_numpy(read_split(shards, "val")[:])
+    taps, targets = decoder(rows[:, :-1]), rows[:, 1:].flatten()
+    table = parquet.read_table(tmp_path / "metrics/separate/layers.parquet").to_pylist()
+    val = {(r["layer"], r["metric"]): r["value"] for r in table if r["split"] == "val"}
+    logits = {3: decoder.logits(taps[3]), **{k: readouts[str(k)](taps[k]) for k in (1, 2)}}
+    text_bytes = json.loads((shards / "dataset.json").read_text())["val_bytes"]
+    for layer, one in logits.items():
+        loss = functional.cross_entropy(one.flatten(0, 1), targets).item()
+        assert val[layer, "loss"] == pytest.approx(loss, rel=1e-5)
+        assert val[layer, "bits_per_byte"] == pytest.approx(loss * len(targets) / math.log(2) / text_bytes, rel=1e-5)
+
+
+def test_the_same_run_gives_the_same_bytes(tmp_path, shards, recipe, run_of, machine):
+    for name in ("first", "second"):
+        train(run_of(), recipe, shards, tmp_path / name / "models", tmp_path / name / "metrics", machine)
+    assert outs(tmp_path / "first", run_of()) == outs(tmp_path / "second", run_of())
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+    run = run_of(ema={"half_life": 3})
+    train(run, recipe, shards, tmp_path / "whole/models", tmp_path / "whole/metrics", machine)
+
+    class Interrupted(Exception):
+        pass
+
+    steps = []
+    real = module.LayerLog.batch_end
+
+    def stop_at_seven(self, state, logger):
+        real(self, state, logger)
+        steps.append(state.timestamp.batch.value)
+        if len(steps) == 7:
+            raise Interrupted
+
+    monkeypatch.setattr(module.LayerLog, "batch_end", stop_at_seven)
+    with pytest.raises(Interrupted):
+        train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    assert list((tmp_path / ".perlayer/scratch").iterdir())
+    assert not (tmp_path / "parts/models/separate").exists()
+    train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    assert steps[7] == 7  # the checkpoint after step 6 was found: step 7 is done again, 1 to 6 are not
+    assert outs(tmp_path / "parts", run) == outs(tmp_path / "whole", run)
+
+
+def test_a_different_run_never_continues_a_checkpoint(tmp_path, shards, recipe, run_of, machine):
+    train_settings = dataclasses.replace(recipe.train, steps=13)
+    folders = {
+        module.scratch_folder("separate", module._definition(run, one, shards, some, "cpu", 4))
+        for run, one, some in [
+            (run_of(), recipe, machine),
+            (run_of(seed=1), recipe, machine),
+            (run_of(), dataclasses.replace(recipe, train=train_settings), machine),
+            (run_of(), recipe, dataclasses.replace(machine, threads=2)),
+        ]
+    }
+    assert len(folders) == 4
+
+
+def test_how_often_it_checkpoints_is_no_part_of_a_run(tmp_path, shards, recipe, run_of, machine):
+    first, second = (
+        module._definition(run_of(), recipe, shards, dataclasses.replace(machine, checkpoint_steps=n), "cpu", 4)
+        for n in (1, 5)
+    )
+    assert first == second
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint(
+    tmp_path, shards, recipe, run_of, machine, monkeypatch
+):
+    steps = []
+    real = module.PerLayerModel.loss
+
+    def breaks(self, outputs, batch):
+        losses = real(self, outputs, batch)
+        steps.append(1)
+        return {key: loss * float("nan") for key, loss in losses.items()} if len(steps) == 6 else losses
+
+    monkeypatch.setattr(module.PerLayerModel, "loss", breaks)
+    with pytest.raises(UserError, match=r"run separate: the loss read after layer 3 \(head\) is nan at step 6"):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    (scratch,) = (tmp_path / ".perlayer/scratch").iterdir()
+    assert any("ba4" in path.name for path in scratch.iterdir())
+
+
+def test_what_cannot_be_written_is_said_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+    (tmp_path / "models").write_text("a file where a folder should be")
+    monkeypatch.setattr(module, "Trainer", None)  # training would fail otherwise
+    with pytest.raises(UserError, match="models/separate: cannot be written .* nothing was trained"):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+
+
+def test_a_batch_that_processes_cannot_share_is_refused():
+    assert module._share_of_batch(12, 4) == 3
+    with pytest.raises(UserError, match="train.batch: expected a multiple of the 5 training processes, found 12"):
+        module._share_of_batch(12, 5)
+
+
+def test_a_gpu_that_is_not_there_is_named(machine, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UserError, match="PERLAYER_DEVICE: expected a GPU"):
+        module._device(dataclasses.replace(machine, device="gpu"))
+    assert module._device(dataclasses.replace(machine, device="auto")) == "cpu"
+
+
+def test_a_warmup_as_long_as_the_run_is_refused(recipe):
+    long = dataclasses.replace(recipe, optimizer=dataclasses.replace(recipe.optimizer, warmup=12))
+    with pytest.raises(UserError, match="optimizer.warmup: expected fewer than the 12 steps"):
+        module._schedule(long)
+
+
+def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+    import shutil
+
+    shutil.copytree(shards, tmp_path / "shards")
+    (shard,) = (tmp_path / "shards/train").glob("*.mds")
+    content = bytearray(shard.read_bytes())
+    content[-3] ^= 1
+    shard.write_bytes(content)
+    monkeypatch.setattr(module, "Trainer", None)
+    with pytest.raises(UserError, match=shard.name):
+        train(run_of(), recipe, tmp_path / "shards", tmp_path / "models", tmp_path / "metrics", machine)
+
+
+def test_the_average_has_a_validation_loss_of_its_own(tmp_path, shards, recipe, run_of, machine):
+    plain, averaged = run_of("separate"), run_of("averaged", ema={"half_life": 3})
+    for run in (plain, averaged):
+        train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    rows = parquet.read_table(tmp_path / "metrics/averaged/layers.parquet").to_pylist()
+    raw = {r["layer"]: r["value"] for r in rows if (r["split"], r["metric"]) == ("val", "loss")}
+    average = {r["layer"]: r["value"] for r in rows if r["metric"] == "ema_loss"}
+    assert average.keys() == raw.keys() and all(average[k] != raw[k] for k in raw)
+    weights = [(tmp_path / f"models/{name}/model.safetensors").read_bytes() for name in ("separate", "averaged")]
+    assert weights[0] == weights[1]

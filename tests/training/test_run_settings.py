@@ -1,0 +1,68 @@
+import pytest
+from perlayer.algorithms.ema.settings import Settings as Ema
+from perlayer.errors import UserError
+from perlayer.params import load, parse
+from perlayer.training.settings import TrainSettings, parse_run
+
+
+def parsed(mapping, name="mine"):
+    return parse_run({"runs": {name: mapping}}, name)
+
+
+GOOD = {"residual": "sandwich", "readouts": "probes", "seed": 3}
+
+
+def test_every_run_that_ships_is_good():
+    params = load()
+    assert {parse_run(params, name).name for name in params["runs"]} == set(params["runs"])
+
+
+def test_optional_keys_are_the_settings_of_algorithms():
+    run = parsed({**GOOD, "layers": 2, "ema": {"half_life": 5}})
+    assert (run.layers, run.algorithms["ema"]) == (2, Ema(half_life=5))
+    assert list(parsed({**GOOD, "readouts": "none"}).algorithms) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"residal": "x"}, "runs.mine.residal: unknown key; did you mean residual?"),
+        ({"residual": "highway"}, "runs.mine.residual: expected one of pre_ln, sandwich, found 'highway'"),
+        ({"residual": "protocol"}, "runs.mine.residual: expected one of pre_ln, sandwich"),
+        ({"readouts": "probe"}, "runs.mine.readouts: expected one of none, probes, separate"),
+        ({"seed": -1}, "runs.mine.seed: expected a whole number from 0"),
+        ({"seed": True}, "runs.mine.seed: expected a whole number, found True"),
+        ({"seed": 0.5}, "runs.mine.seed: expected a whole number, found 0.5"),
+        ({"layers": 0}, "runs.mine.layers: expected at least 1, found 0"),
+        ({"ema": {"half_life": 0}}, "runs.mine.ema.half_life: expected at least 1 update, found 0"),
+        ({"ema": {"halflife": 3}}, "runs.mine.ema.halflife: unknown key; did you mean half_life?"),
+        ({"ema": True}, "runs.mine.ema: expected a mapping of keys, found True"),
+        ({"multi_token": 2}, "runs.mine.multi_token: unknown key"),
+    ],
+)
+def test_a_bad_run_is_named(change, message):
+    with pytest.raises(UserError) as error:
+        parsed({**GOOD, **change})
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_missing_key_and_a_missing_run_are_named():
+    with pytest.raises(UserError, match="runs.mine.seed: missing"):
+        parsed({"residual": "sandwich", "readouts": "none"})
+    with pytest.raises(UserError, match="runs.other: no such run; runs: mine"):
+        parse_run({"runs": {"mine": GOOD}}, "other")
+    with pytest.raises(UserError, match="runs.mine: expected a mapping of keys, found 'probes'"):
+        parsed("probes")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"steps": 0}, "train.steps: expected at least 1 update"),
+        ({"batch": 0}, "train.batch: expected at least 1 sequence"),
+        ({"compute_dtype": "float16"}, "train.compute_dtype: expected float32 or bfloat16"),
+    ],
+)
+def test_a_bad_train_section_is_named(change, message):
+    with pytest.raises(UserError, match=message):
+        parse(TrainSettings, {"steps": 1, "batch": 1, "compute_dtype": "float32", **change}, "train")

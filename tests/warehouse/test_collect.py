@@ -1,0 +1,164 @@
+import json
+
+import duckdb
+import made_up_results as made_up
+import pandas as pd
+import pytest
+
+from perlayer.errors import UserError
+from perlayer.warehouse.collect import collect, definitions
+
+
+def read(warehouse_dir, table, order="ALL"):
+    return duckdb.sql(f"SELECT * FROM read_parquet('{warehouse_dir}/{table}.parquet') ORDER BY {order}").df()
+
+
+def test_runs_say_what_params_say_and_how_the_runs_ended(warehouse_dir):
+    runs = read(warehouse_dir, "runs").set_index("run")
+    assert list(runs.index) == sorted(made_up.RUNS)
+    for name, definition in made_up.RUNS.items():
+        run, depth = runs.loc[name], definition.get("layers", made_up.LAYERS)
+        assert (run["residual"], run["readouts"]) == (definition["residual"], definition["readouts"])
+        assert (run["seed"], run["layers"], run["full_depth"]) == (definition["seed"], depth, depth == made_up.LAYERS)
+        assert run["ema"] == ("ema" in definition) and run["present"] and run["algorithms"] == "{}"
+        assert (run["steps"], run["tokens"]) == (made_up.STEPS, made_up.STEPS * made_up.TOKENS)
+        assert run["backbone_parameters"] == made_up.PARAMETERS * depth
+        # The losses wave around their end by 0.01 with alternating signs, + at even steps.
+        last = made_up.final(definition, depth) + 0.01
+        assert run["final_loss"] == pytest.approx(last - 0.01)
+        assert run["val_loss"] == pytest.approx(last + 0.1)
+        assert run["val_bits_per_byte"] == pytest.approx(last / 3)
+        assert pd.isna(run["ema_loss"]) if "ema" not in definition else run["ema_loss"] == pytest.approx(last + 0.05)
+
+
+def test_every_row_arrives(warehouse_dir):
+    rows = pd.concat([made_up.layer_metrics(run, definition) for run, definition in made_up.RUNS.items()])
+    columns = list(rows.columns)
+    expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
+    found = read(warehouse_dir, "layer_metrics").sort_values(columns).reset_index(drop=True)
+    pd.testing.assert_frame_equal(found.astype({"other_layer": "float64"}), expected, check_dtype=False)
+
+
+def test_setting_is_all_but_seed_and_ema():
+    runs = {
+        "plain": {"residual": "sandwich", "readouts": "none", "seed": 0},
+        "other_seed": {"readouts": "none", "residual": "sandwich", "seed": 1, "ema": {"half_life": 10}},
+        "spelled_out": {"residual": "sandwich", "readouts": "none", "seed": 0, "layers": made_up.LAYERS},
+        "shallow": {"residual": "sandwich", "readouts": "none", "seed": 0, "layers": 2},
+        "weighted": {"residual": "sandwich", "readouts": "none", "seed": 0, "weighting": {"kind": "linear", "a": 1}},
+    }
+    rows = {row["run"]: row for row in definitions(made_up.params(runs))}
+    assert rows["plain"]["setting"] == rows["other_seed"]["setting"] == rows["spelled_out"]["setting"]
+    assert len({rows[run]["setting"] for run in ("plain", "shallow", "weighted")}) == 3
+    assert rows["weighted"]["algorithms"] == '{"weighting":{"a":1,"kind":"linear"}}'
+    assert rows["shallow"]["algorithms"] == "{}" and not rows["shallow"]["full_depth"]
+
+
+def test_absent_runs_are_named_and_no_error(tmp_path):
+    some = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
+    made_up.write(tmp_path, {"baseline": some["baseline"]})
+    made_up.write(tmp_path, {"separate": some["separate"]}, size="smoke")
+    made_up.write(tmp_path, {"left_over": some["probes"]})
+    assert collect(made_up.params(some), tmp_path, tmp_path / "warehouse") == ["probes", "separate"]
+    assert list(read(tmp_path / "warehouse", "runs")["present"]) == [True, False, False]
+    assert set(read(tmp_path / "warehouse", "layer_metrics")["run"]) == {"baseline"}
+    assert collect(made_up.params(some, "smoke"), tmp_path, tmp_path / "warehouse") == ["baseline", "probes"]
+
+
+def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
+    names = ["warehouse/runs.parquet", "warehouse/layer_metrics.parquet", "headline.json"]
+    some = {run: made_up.RUNS[run] for run in ("probes", "baseline", "probes_seed_1", "separate", "depth_1")}
+    made_up.write(tmp_path / "a", some)
+    collect(made_up.params(some), tmp_path / "a", tmp_path / "a/warehouse")
+    made_up.write(tmp_path / "b", dict(reversed(some.items())))
+    for path in (tmp_path / "b/runs").glob("*/layers.parquet"):
+        pd.read_parquet(path).sample(frac=1, random_state=1).to_parquet(path, index=False)
+    collect(made_up.params(dict(reversed(some.items()))), tmp_path / "b", tmp_path / "b/warehouse")
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_headline(warehouse_dir):
+    mean = {setup: sum(made_up.GAPS[setup][layer] for layer in (1, 2, 3)) / 3 for setup in made_up.GAPS}
+    # Pairs of separate: 0.06 + (0, 0.004, -0.002), whose mean is 0.06 + 1/1500 and standard error sqrt(28e-6/3/3).
+    separate, error = 0.06 + 0.002 / 3, (28e-6 / 3 / 3) ** 0.5
+    found = json.loads((warehouse_dir.parent / "headline.json").read_text())
+    assert found["baseline"] == {"final_loss": 2.89, "noise_floor": 0.005}  # seeds add 0, 0.002, -0.003, 0.001
+    assert found["early_layers"] == pytest.approx(mean, abs=1e-6)
+    assert found["last_layer"]["separate"] == pytest.approx(separate, abs=1e-6)
+    assert found["last_layer"]["separate_standard_error"] == pytest.approx(error, abs=1e-6)
+    assert found["last_layer"]["shared_stop_gradient"] == pytest.approx(0.12)
+    assert "shared_stop_gradient_standard_error" not in found["last_layer"]
+
+
+def test_headline_without_runs_is_empty(gather):
+    assert json.loads((gather({}, made_up.RUNS).parent / "headline.json").read_text()) == {}
+
+
+def damage_column(table):
+    return table.drop(columns=["readout", "value"])
+
+
+def damage_value(table):
+    return table.assign(value=table["value"].where(table["step"] != 7, float("inf")))
+
+
+def damage_repeat(table):
+    return pd.concat([table, table[table["step"] == 9]])
+
+
+def damage_owner(table):
+    return table.assign(run="another")
+
+
+def damage_type(table):
+    return table.assign(step="first")
+
+
+def damage_rows(table):
+    return table.head(0)
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (damage_column, "no readout, value"),
+        (damage_value, "step 7, layer 6: expected a finite loss, found inf"),
+        (damage_repeat, "step 9, layer 6: expected one loss, found 2"),
+        (damage_owner, "expected the rows of run baseline alone, found another at size nano"),
+        (damage_type, "first"),
+        (damage_rows, "found no rows"),
+    ],
+)
+def test_damaged_results_are_named_in_one_line(tmp_path, damage, said):
+    runs = {"baseline": made_up.RUNS["baseline"]}
+    made_up.write(tmp_path, runs)
+    path = tmp_path / "runs/baseline/layers.parquet"
+    damage(pd.read_parquet(path)).to_parquet(path, index=False)
+    with pytest.raises(UserError) as error:
+        collect(made_up.params(runs), tmp_path, tmp_path / "warehouse")
+    assert str(path) in str(error.value) and said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("keep", [0, 100, -20])
+def test_truncated_results_are_named_in_one_line(tmp_path, keep):
+    runs = {"baseline": made_up.RUNS["baseline"]}
+    made_up.write(tmp_path, runs)
+    path = tmp_path / "runs/baseline/layers.parquet"
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(UserError, match="baseline/layers.parquet") as error:
+        collect(made_up.params(runs), tmp_path, tmp_path / "warehouse")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "definition, said",
+    [
+        ({"residual": "sandwich", "readouts": "none"}, "runs.odd.seed: expected a whole number, found None"),
+        ({"residual": 1, "readouts": "none", "seed": 0}, "runs.odd.residual: expected a name, found 1"),
+        ("none", "runs.odd: expected a mapping of keys, found 'none'"),
+    ],
+)
+def test_a_wrong_definition_is_named(tmp_path, definition, said):
+    with pytest.raises(UserError, match=said):
+        collect(made_up.params({"odd": definition}), tmp_path, tmp_path / "warehouse")

@@ -1,0 +1,115 @@
+import subprocess
+import sys
+
+import duckdb
+import made_up_results as made_up
+import pandas as pd
+import pytest
+
+from perlayer import questions
+from perlayer.errors import UserError
+from perlayer.warehouse import database
+from perlayer.warehouse.collect import collect
+
+SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "depth_1")}
+
+
+def runs_in(connection):
+    return [run for (run,) in connection.execute("SELECT run FROM runs WHERE present ORDER BY run").fetchall()]
+
+
+def test_the_database_is_kept_until_the_tables_change(gather):
+    warehouse_dir = gather({"baseline": SOME["baseline"]}, SOME)
+    file = warehouse_dir.parent / "perlayer.duckdb"
+    with database.connect(warehouse_dir) as first:
+        built = file.stat()
+        with database.connect(warehouse_dir) as again:
+            assert runs_in(again) == ["baseline"]
+        assert (file.stat().st_ino, file.stat().st_mtime_ns) == (built.st_ino, built.st_mtime_ns)
+
+        made_up.write(warehouse_dir.parent, SOME)
+        collect(made_up.params(SOME), warehouse_dir.parent, warehouse_dir)
+        with database.connect(warehouse_dir) as rebuilt:  # while the old one is open in this very process
+            assert runs_in(rebuilt) == sorted(SOME)
+        assert runs_in(first) == ["baseline"]
+    assert {path.name for path in warehouse_dir.parent.iterdir()} == {
+        "headline.json",
+        "perlayer.duckdb",
+        "runs",
+        "warehouse",
+    }
+
+
+def test_the_database_changes_with_its_views(gather):
+    warehouse_dir = gather(SOME)
+    with database.connect(warehouse_dir, "CREATE VIEW claims AS SELECT 1 AS one") as connection:
+        assert connection.execute("FROM claims").fetchall() == [(1,)]
+    with database.connect(warehouse_dir, "CREATE VIEW claims AS SELECT 2 AS two") as connection:
+        assert connection.execute("FROM claims").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all", b"\0" * 5000])
+def test_a_damaged_database_is_built_anew(gather, content):
+    warehouse_dir = gather(SOME)
+    (warehouse_dir.parent / "perlayer.duckdb").write_bytes(content)
+    with database.connect(warehouse_dir) as connection:
+        assert runs_in(connection) == sorted(SOME)
+
+
+def test_it_is_read_only(warehouse_dir):
+    with database.connect(warehouse_dir) as connection:
+        for statement in ("DROP VIEW gap", "DELETE FROM runs", "CREATE TABLE more (a INTEGER)"):
+            with pytest.raises(duckdb.Error):
+                connection.execute(statement)
+
+
+def test_processes_may_build_it_at_the_same_time(gather):
+    warehouse_dir = gather(SOME)
+    code = (
+        "import sys; from perlayer.warehouse.database import connect\n"
+        "for _ in range(3): print(len(connect(sys.argv[1]).execute('FROM final_loss').fetchall()))"
+    )
+    command = [sys.executable, "-c", code, str(warehouse_dir)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    # baseline has one layer that is read, probes six, depth_1 one
+    assert [process.communicate()[0].split() for process in processes] == [["8"] * 3] * 3
+
+
+def test_missing_tables_name_the_command_that_makes_them(tmp_path):
+    with pytest.raises(UserError, match="runs.parquet: no such file; `dvc repro collect` makes it"):
+        database.connect(tmp_path / "metrics/warehouse")
+
+
+def test_damaged_tables_are_named_in_one_line(gather):
+    warehouse_dir = gather(SOME)
+    path = warehouse_dir / "layer_metrics.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match="layer_metrics.parquet: expected") as error:
+        database.connect(warehouse_dir)
+    assert "\n" not in str(error.value)
+    pd.read_parquet(warehouse_dir / "runs.parquet").assign(surplus=1).to_parquet(warehouse_dir / "runs.parquet")
+    with pytest.raises(UserError, match="runs.parquet: expected"):
+        database.connect(warehouse_dir)
+
+
+def test_a_place_that_cannot_be_written_is_named(gather):
+    warehouse_dir = gather(SOME)
+    (warehouse_dir.parent / "perlayer.duckdb" / "occupied").mkdir(parents=True)
+    with pytest.raises(UserError, match="perlayer.duckdb: cannot be written"):
+        database.connect(warehouse_dir)
+
+
+def test_every_table_view_and_column_says_what_it_means(warehouse_dir):
+    with questions.connect(warehouse_dir) as connection:
+        silent = connection.execute(
+            """SELECT table_name, column_name FROM duckdb_columns()
+            WHERE database_name = 'perlayer' AND schema_name = 'main' AND coalesce(comment, '') = ''
+            UNION ALL SELECT view_name, '' FROM duckdb_views()
+            WHERE database_name = 'perlayer' AND schema_name = 'main' AND coalesce(comment, '') = ''
+            UNION ALL SELECT table_name, '' FROM duckdb_tables()
+            WHERE database_name = 'perlayer' AND schema_name = 'main' AND coalesce(comment, '') = ''"""
+        ).fetchall()
+        views = connection.execute("SELECT view_name FROM duckdb_views() WHERE database_name = 'perlayer'").fetchall()
+    assert silent == []
+    assert {view for (view,) in views} == {*database.VIEWS, "claims"}
