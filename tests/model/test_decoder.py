@@ -113,8 +113,9 @@ def test_documents_end_with_eos():
     tokens = torch.tensor([[5, EOS, 0, 6, EOS, EOS, 7]])
     assert document_ids(tokens, EOS).tolist() == [[0, 0, 1, 1, 1, 2, 3]]
     mask = attention_mask(tokens, EOS)[0, 0]
-    assert mask[3].tolist() == [False, False, True, True, False, False, False]
-    assert mask.diagonal().all()
+    never = float("-inf")
+    assert mask[3].tolist() == [never, never, 0, 0, never, never, never]
+    assert (mask.diagonal() == 0).all()
 
 
 def test_without_blocking_attention_is_plain_causal():

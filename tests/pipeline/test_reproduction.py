@@ -69,7 +69,9 @@ def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):
         assert "Running stage 'plan'" in output and "Running stage 'train" not in output
         assert changed(finished) == set()
         # a run that uses them is trained, and again when they change
-        finished.edit("params.yaml", "runs:\n", "runs:\n  mine: {residual: toy, readouts: none, seed: 0, toy: {half_life: 2}}\n")
+        finished.edit(
+            "params.yaml", "runs:\n", "runs:\n  mine: {residual: toy, readouts: none, seed: 0, toy: {half_life: 2}}\n"
+        )
         finished.dvc("repro", "train@mine")
         design.write_text(design.read_text() + "# changed\n")
         finished.dvc("repro", "plan")
@@ -129,7 +131,9 @@ def test_one_key_of_every_size_can_be_overridden(finished):
         choices = [word for size in sizes for word in ("-S", f"recipes.{size}.train.steps=2345")]
         finished.dvc("exp", "run", *choices, "plan")
         changed_recipes = load(finished.folder / "params.yaml")["recipes"]
-        assert {size: recipe["train"]["steps"] for size, recipe in changed_recipes.items()} == dict.fromkeys(sizes, 2345)
+        assert {size: recipe["train"]["steps"] for size, recipe in changed_recipes.items()} == dict.fromkeys(
+            sizes, 2345
+        )
         output = finished.dvc("exp", "run", "-S", "recipes.smoke.train.steps=0", "plan", ok=False)
         assert "error: params.yaml: recipes.smoke.train.steps: expected at least 1 update, found 0" in output
         assert "Traceback" not in output
@@ -177,7 +181,11 @@ def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
 def test_bad_params_cost_no_work(finished):
     for key, value, message in [
         ("runs.separate.readouts", "probe", "runs.separate.readouts: expected one of none, probes"),
-        ("recipes.smoke.model.hidden_size", "33", "recipes.smoke.model.hidden_size: expected attention_heads x head_dim"),
+        (
+            "recipes.smoke.model.hidden_size",
+            "33",
+            "recipes.smoke.model.hidden_size: expected attention_heads x head_dim",
+        ),
     ]:
         try:
             output = finished.dvc("exp", "run", "-S", f"{key}={value}", ok=False)

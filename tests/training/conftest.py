@@ -18,9 +18,7 @@ def shards(tmp_path_factory):
     (folder / "texts.jsonl").write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
     build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
     tokenize(folder / "corpus", None, 300, folder / "tokenizer", folder / "tokens")
-    write_shards(
-        folder / "tokens", folder / "shards", val_fraction=0.1, sequence_length=16, seed=42, batch=4
-    )
+    write_shards(folder / "tokens", folder / "shards", val_fraction=0.1, sequence_length=16, seed=42, batch=4)
     return folder / "shards"
 
 

@@ -55,7 +55,12 @@ def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
         ("model", "hidden_size", 33, "recipes.nano.model.hidden_size: expected attention_heads x head_dim"),
         ("model", "hiden_size", 32, "recipes.nano.model.hiden_size: unknown key; did you mean hidden_size?"),
         ("model", "key_value_heads", 5, "recipes.nano.model.key_value_heads: expected a divisor"),
-        ("optimizer", "learning_rate", "2e-2x", "recipes.nano.optimizer.learning_rate: expected a number, found '2e-2x'"),
+        (
+            "optimizer",
+            "learning_rate",
+            "2e-2x",
+            "recipes.nano.optimizer.learning_rate: expected a number, found '2e-2x'",
+        ),
         ("optimizer", "learning_rate", "0.02", "recipes.nano.optimizer.learning_rate: expected a number, found '0.02'"),
         ("optimizer", "learning_rate", float("nan"), "learning_rate: expected a number"),
         ("optimizer", "schedule", "step", "recipes.nano.optimizer.schedule: expected linear or cosine"),

@@ -34,7 +34,11 @@ def test_publishes_every_number_of_every_layer(tmp_path, shards, recipe, run_of,
     run = run_of()
     train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     table = parquet.read_table(tmp_path / "metrics/separate/layers.parquet").to_pylist()
-    losses = {(r["layer"], r["readout"], r["step"]): r["value"] for r in table if (r["split"], r["metric"]) == ("train", "loss")}
+    losses = {
+        (r["layer"], r["readout"], r["step"]): r["value"]
+        for r in table
+        if (r["split"], r["metric"]) == ("train", "loss")
+    }
     readouts = {1: "separate", 2: "separate", 3: "head"}
     assert losses.keys() == {(k, readouts[k], step) for k in readouts for step in range(1, 13)}
     assert {r["tokens"] for r in table if r["step"] == 12} == {12 * 4 * 16}

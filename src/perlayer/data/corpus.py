@@ -112,8 +112,10 @@ def _write(source: str, texts: Iterable[str], folder: Path) -> CorpusSize:
                 if writer is not None:
                     writer.close()
                 path = folder / f"part-{groups // ROW_GROUPS_PER_FILE:05d}.parquet"
-                # No dictionary: texts differ, and sizes stay those of the text.
-                writer = pyarrow.parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=False)
+                # Neither dictionary nor statistics: the sizes in the headers stay those of the text.
+                writer = pyarrow.parquet.ParquetWriter(
+                    path, schema, compression="zstd", use_dictionary=False, write_statistics=False
+                )
             writer.write_table(pyarrow.table({"id": ids, "text": group}, schema), row_group_size=len(ids))
             groups += 1
             written += len(ids)

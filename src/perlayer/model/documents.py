@@ -20,11 +20,11 @@ def document_ids(tokens: Tensor, eos_id: int) -> Tensor:
 
 
 def attention_mask(tokens: Tensor, eos_id: int) -> Tensor:
-    """True where a query may attend: to itself and to earlier tokens of its own document.
+    """Zero where a query may attend, to itself and to earlier tokens of its own document, minus infinity elsewhere.
 
     Returns:
-        bool (batch, 1, length, length), query before key.
+        float32 (batch, 1, length, length), query before key; added to the attention scores.
     """
     documents = document_ids(tokens, eos_id)
-    same = documents[:, :, None] == documents[:, None, :]
-    return same.tril()[:, None]
+    allowed = (documents[:, :, None] == documents[:, None, :]).tril_()
+    return torch.zeros(allowed.shape, device=tokens.device).masked_fill_(~allowed, -torch.inf)[:, None]

@@ -39,7 +39,11 @@ class Attention(nn.Module):
             group = self.heads // self.key_value_heads
             key, value = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
         mixed = functional.scaled_dot_product_attention(
-            query, key.to(query.dtype), value.to(query.dtype), attn_mask=mask, is_causal=mask is None
+            query,
+            key.to(query.dtype),
+            value.to(query.dtype),
+            attn_mask=None if mask is None else mask.to(query.dtype),
+            is_causal=mask is None,
         )
         return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, self.heads * self.head_dim))
 

@@ -104,7 +104,7 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
     try:
         with tempfile.TemporaryDirectory(prefix=f"{database.name}.", dir=database.parent) as folder:
             new = Path(folder) / database.name
-            connection = duckdb.connect(config={"threads": 1})
+            connection = duckdb.connect()  # all threads: rows keep their order
             try:
                 connection.execute(f"ATTACH {quoted(new)} AS perlayer")
                 connection.execute("USE perlayer")

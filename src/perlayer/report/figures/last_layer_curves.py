@@ -22,7 +22,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a step: step, tokens, loss of every setup, and `SETUP_minus_baseline`, the mean over seeds."""
     curves, differences = _curves(connection), _differences(connection)
     if curves.empty:
-        return pd.DataFrame(columns=["step", "tokens", *SHOWN])
+        return pd.DataFrame(columns=["step", "tokens", *SHOWN, *(f"{setup}_minus_baseline" for setup in SHOWN[1:])])
     steps = curves[["step", "tokens"]].drop_duplicates().set_index("step").sort_index()
     losses = curves.pivot_table(index="step", columns="setup", values="loss").reindex(columns=list(SHOWN))
     means = differences.pivot_table(index="step", columns="setup", values="difference", aggfunc="mean")
