@@ -1,4 +1,5 @@
 import pytest
+
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.params import load

@@ -2,17 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from perlayer.data import shards as shards_module
 from perlayer.data.batches import read_split, train_loader
-from perlayer.data.shards import read_dataset, write_shards
+from perlayer.data.dataset import read_dataset, read_index
+from perlayer.data.shards import write_shards
 from perlayer.errors import UserError
-
-
-@pytest.fixture(autouse=True)
-def no_stale_shared_memory():
-    from streaming.base.util import clean_stale_shared_memory
-
-    clean_stale_shared_memory()
 
 
 def take(loader, count=None):
@@ -81,7 +74,7 @@ def test_a_split_gives_what_the_reader_of_streaming_gives(many_files, shards, sp
     from streaming.base.format import reader_from_json
 
     expected = []
-    index = shards_module.read_index(many_files, split)
+    index = read_index(many_files, split)
     assert len(index) > 1
     for shard in index:
         reader = reader_from_json(str(many_files), split, shard)

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from perlayer.data.batches import read_split
-from perlayer.data.shards import (
-    DocumentStream,
-    choose_held_out,
-    document_keys,
-    read_bytes_per_token,
-    read_dataset,
-    verify_shards,
-    write_shards,
-)
+from perlayer.data.dataset import read_bytes_per_token, read_dataset, verify_shards
+from perlayer.data.shards import DocumentStream, choose_held_out, document_keys, write_shards
 from perlayer.data.tokens import Tokens, read_tokens
 from perlayer.errors import UserError
 

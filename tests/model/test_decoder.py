@@ -6,7 +6,7 @@ import torch
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.documents import attention_mask, document_ids
-from perlayer.model.norm import RMSNorm
+from perlayer.model.norm import RMSNorm, rms_norm
 from perlayer.model.rotary import rotary_tables, rotate
 
 EOS = 1
@@ -129,7 +129,7 @@ def test_without_blocking_attention_is_plain_causal():
 
 
 def test_initialisation_is_the_recipes():
-    # recipe section 1: truncated to [-3, 3], not re-standardised: deviation 0.98658 / sqrt(fan-in); embedding 1 / hidden
+    # recipe section 1: truncated to [-3, 3], not re-standardised: 0.98658 / sqrt(fan-in); embedding 1 / hidden
     decoder = model(hidden_size=256, attention_heads=8, head_dim=32, intermediate_size=896, vocab_size=4000)
     for name, parameter in decoder.named_parameters():
         if "norm" in name:
@@ -169,6 +169,22 @@ def test_rms_norm_adds_epsilon_to_the_mean_square():
     norm = RMSNorm(4, 1e-5)
     value = torch.full((1, 4), 1e-3)
     torch.testing.assert_close(norm(value), torch.full((1, 4), 1e-3 / math.sqrt(1e-6 + 1e-5)))
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 7), (2, 3, 7)])
+def test_rms_norm_has_the_gradient_of_its_formula(shape):
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+    weight = torch.randn(7, generator=generator, dtype=torch.float64).requires_grad_()
+    plain = hidden / torch.sqrt(hidden.pow(2).mean(-1, keepdim=True) + 0.1) * weight
+    torch.testing.assert_close(rms_norm(hidden, weight, 0.1), plain)
+    assert torch.autograd.gradcheck(lambda h, w: rms_norm(h, w, 0.1), (hidden, weight))
+
+
+def test_rms_norm_of_a_bfloat16_stream_is_computed_in_float32():
+    hidden = torch.randn(4, 8, generator=torch.Generator().manual_seed(0)).bfloat16()
+    weight = torch.linspace(0.5, 1.5, 8)
+    assert torch.equal(rms_norm(hidden, weight, 1e-5), rms_norm(hidden.float(), weight, 1e-5).bfloat16())
 
 
 def test_rotary_scores_depend_on_distance_alone():

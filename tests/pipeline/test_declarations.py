@@ -1,8 +1,9 @@
 """Declared = imported = read: what dvc.yaml says of each stage, held against its script."""
 
 import pytest
-from perlayer.params import load
 from pipeline_code import ROOT, declared, imported, stages
+
+from perlayer.params import load
 
 CODE = ("src", "stages")
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+
 from perlayer.params import load
 
 pytestmark = pytest.mark.xdist_group("pipeline")

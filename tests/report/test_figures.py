@@ -142,3 +142,10 @@ def test_figures_without_their_runs_say_so(gather, tmp_path, runs):
     assert "shared_stop_gradient" in pd.read_csv(tmp_path / "final_loss_by_layer.csv").columns
     assert "separate_minus_baseline" in pd.read_csv(tmp_path / "last_layer_curves.csv").columns
     assert "spread" in pd.read_csv(tmp_path / "noise_floor.csv").columns
+
+
+@pytest.mark.filterwarnings("error")
+def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path):
+    twin = {"residual": "sandwich", "readouts": "probes", "seed": 0}
+    plot(gather({"a": twin, "b": {**twin, "ema": {"half_life": 100}}}), tmp_path)
+    assert (pd.read_csv(tmp_path / "noise_floor.csv")["spread"] == 0).all()

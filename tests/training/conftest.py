@@ -1,4 +1,5 @@
 import pytest
+
 from perlayer.environment import Machine
 from perlayer.model.config import ModelSettings
 from perlayer.optim.settings import OptimizerSettings

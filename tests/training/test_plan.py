@@ -2,8 +2,9 @@ import json
 import shutil
 from pathlib import Path
 
-import perlayer
 import pytest
+
+import perlayer
 from perlayer.errors import UserError
 from perlayer.params import load
 from perlayer.training.plan import check_params, run_files, write_plans

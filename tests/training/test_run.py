@@ -8,12 +8,13 @@ import os
 import pyarrow.parquet as parquet
 import pytest
 import torch
+from torch.nn import functional
+
 from perlayer.data.batches import read_split
 from perlayer.errors import UserError
 from perlayer.model.weights import load_model, load_readouts
 from perlayer.training import run as module
 from perlayer.training.run import train
-from torch.nn import functional
 
 
 @pytest.fixture(autouse=True)

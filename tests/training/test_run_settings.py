@@ -1,4 +1,5 @@
 import pytest
+
 from perlayer.algorithms.ema.settings import Settings as Ema
 from perlayer.errors import UserError
 from perlayer.params import load, parse

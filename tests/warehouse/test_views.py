@@ -137,13 +137,14 @@ def test_paired_compares_the_same_design_depth_seed_and_readout():
         "probes": {**plain, "readouts": "probes"},
         "shallow": {**plain, "layers": 1},
         "pre_ln": {**plain, "residual": "pre_ln"},
+        "deep_probes": {**plain, "readouts": "probes", "layers": 3},
         "weighted": {**plain, "readouts": "probes", "algorithms": '{"weighting":"linear"}'},
         "other_seed": {**plain, "readouts": "probes", "algorithms": '{"weighting":"linear"}', "seed": 7},
         "pre_ln_separate": {**plain, "residual": "pre_ln", "readouts": "separate"},
         "shallow_shared": {**plain, "readouts": "shared", "layers": 1},
     }
     head = {"baseline": 1.0, "probes": 1.0, "pre_ln": 3.0, "weighted": 1.25, "other_seed": 9.0, "pre_ln_separate": 3.5}
-    probe = {"probes": 2.0, "weighted": 2.75, "other_seed": 9.0}
+    probe = {"probes": 2.0, "deep_probes": 8.0, "weighted": 2.75, "other_seed": 9.0}
     rows = [{"run": run, "layer": 2, "value": value} for run, value in head.items()]
     rows += [{"run": run, "layer": 1, "readout": "probe", "value": value} for run, value in probe.items()]
     rows += [{"run": "shallow", "layer": 1, "value": 5.0}, {"run": "shallow_shared", "layer": 1, "value": 5.125}]

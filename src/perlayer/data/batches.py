@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perlayer.data.shards import COLUMN, read_dataset, read_index
+from perlayer.data.dataset import COLUMN, read_dataset, read_index
 from perlayer.errors import UserError
 
 if TYPE_CHECKING:

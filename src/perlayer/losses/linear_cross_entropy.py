@@ -10,7 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-LOGITS_AT_ONCE = 2**26
+# A chunk's logits should stay in a core's cache on a CPU, and fill a GPU without filling its memory.
+LOGITS_AT_ONCE_CPU = 2**17
+LOGITS_AT_ONCE_GPU = 2**26
 
 
 def linear_cross_entropy(
@@ -55,9 +57,18 @@ def _accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-def _chunks(tokens: int, vocabulary: int) -> list[slice]:
-    size = max(1, LOGITS_AT_ONCE // vocabulary)
-    return [slice(start, min(start + size, tokens)) for start in range(0, tokens, size)]
+def _chunks(targets: Tensor, weight: Tensor) -> list[slice]:
+    at_once = LOGITS_AT_ONCE_CPU if targets.device.type == "cpu" else LOGITS_AT_ONCE_GPU
+    size = max(1, at_once // len(weight))
+    return [slice(start, min(start + size, len(targets))) for start in range(0, len(targets), size)]
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """total += left @ right, with the sum in the dtype of `total`."""
+    if total.dtype == left.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 def _losses_and_probabilities(hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -82,7 +93,7 @@ class _MeanLoss(torch.autograd.Function):
             need_hidden, need_weight = ctx.needs_input_grad[:2]
             hidden_grad = torch.empty_like(states) if need_hidden else None
             weight_grad = torch.zeros_like(matrix, dtype=wide) if need_weight else None
-            for rows in _chunks(len(targets), len(weight)):
+            for rows in _chunks(targets, weight):
                 losses, probabilities = _losses_and_probabilities(states[rows], matrix, safe[rows])
                 total += (losses * counted[rows]).sum()
                 if not (need_hidden or need_weight):
@@ -92,7 +103,7 @@ class _MeanLoss(torch.autograd.Function):
                 if need_hidden:
                     torch.mm(logits_grad, matrix, out=hidden_grad[rows])
                 if need_weight:
-                    weight_grad += logits_grad.mT @ states[rows]
+                    _add_product(weight_grad, logits_grad.mT, states[rows])
         ctx.save_for_backward(hidden_grad, weight_grad)
         ctx.dtypes = hidden.dtype, weight.dtype
         return total / count
@@ -118,8 +129,7 @@ class _TokenLosses(torch.autograd.Function):
             counted = targets != ignore_index
             safe = targets.where(counted, 0)
             chunks = [
-                _losses_and_probabilities(states[rows], matrix, safe[rows])[0]
-                for rows in _chunks(len(targets), len(weight))
+                _losses_and_probabilities(states[rows], matrix, safe[rows])[0] for rows in _chunks(targets, weight)
             ]
         ctx.save_for_backward(hidden, weight, safe, counted)
         return torch.cat(chunks) * counted if chunks else hidden.new_zeros(0, dtype=_accumulate_dtype(dtype))
@@ -133,10 +143,10 @@ class _TokenLosses(torch.autograd.Function):
             scale = grad_output * counted
             hidden_grad = torch.empty_like(states)
             weight_grad = torch.zeros_like(matrix, dtype=_accumulate_dtype(dtype))
-            for rows in _chunks(len(safe), len(weight)):
+            for rows in _chunks(safe, weight):
                 _, probabilities = _losses_and_probabilities(states[rows], matrix, safe[rows])
                 probabilities.scatter_add_(-1, safe[rows, None], -torch.ones_like(scale[rows])[:, None])
                 logits_grad = probabilities.mul_(scale[rows, None]).to(dtype)
                 torch.mm(logits_grad, matrix, out=hidden_grad[rows])
-                weight_grad += logits_grad.mT @ states[rows]
+                _add_product(weight_grad, logits_grad.mT, states[rows])
         return hidden_grad.to(hidden.dtype), weight_grad.to(weight.dtype), None, None

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext, build_algorithm
 from perlayer.data.batches import read_split, train_loader
-from perlayer.data.shards import Dataset, read_dataset, verify_shards
+from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading

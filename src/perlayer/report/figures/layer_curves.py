@@ -84,18 +84,15 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     style.add_note(figure, style.missing(connection))
     for axes, setup in zip(grid, setups):
         ends = curves[curves["setup"] == setup].groupby("layer").last()
-        style.label_lines(
-            axes,
-            [
-                (
-                    end["backbone_flops"],
-                    end["loss"],
+        for layer, end in ends.iterrows():
+            # The ends of deep models crowd, since compute grows by an ever smaller factor: name some of them.
+            if len(layers) <= 8 or layer in (1, 2, 4, 8, 16, 32, layers[-1]):
+                style.label_point(
+                    axes,
+                    (end["backbone_flops"], end["loss"]),
                     f"layer {layer}" if layer == layers[0] else str(layer),
                     palette[layer],
                 )
-                for layer, end in ends.iterrows()
-            ],
-        )
     return figure
 
 

@@ -35,8 +35,10 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         return style.empty_figure("The noise floor needs two plain runs that differ in seed; they are not here yet.")
     figure = style.new_figure(7, 4.4)
     axes = figure.subplots()
-    bottom = floor["spread"].min() / 4
-    axes.bar(floor["layer"], floor["spread"] - bottom, bottom=bottom, width=0.7, color="#cccccc", linewidth=0, zorder=1)
+    # Runs may end exactly alike, which a logarithm cannot show.
+    bottom = floor["spread"].where(floor["spread"] > 0).min() / 4 if floor["spread"].any() else 1e-4
+    height = (floor["spread"] - bottom).clip(lower=0)
+    axes.bar(floor["layer"], height, bottom=bottom, width=0.7, color="#cccccc", linewidth=0, zorder=1)
     for layer, spread in zip(floor["layer"], floor["spread"]):
         axes.annotate(
             f"{spread:.2g}", (layer, spread), (0, -3), textcoords="offset points", ha="center", va="top", size=8

@@ -24,6 +24,7 @@ SETUPS = {
     "shared": ("shared head", "#009E73", "^"),
     "shared_stop_gradient": ("shared, stop-gradient", "#AA4499", "v"),
 }
+HALO = [withStroke(linewidth=2.5, foreground="white")]  # around words that may cross a line
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
@@ -111,7 +112,7 @@ def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], sid
             va="center",
             color=colour,
             annotation_clip=False,
-            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            path_effects=HALO,
             arrowprops={
                 "arrowstyle": "-",
                 "color": colour,
@@ -121,6 +122,12 @@ def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], sid
                 "relpos": anchor,
             },
         )
+
+
+def label_point(axes: Axes, point: tuple[float, float], text: str, colour: object) -> None:
+    """Name a point right beside it."""
+    place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
+    axes.annotate(text, point, color=colour, path_effects=HALO, **place)
 
 
 def spread(places: list[float], least: float) -> list[float]:
