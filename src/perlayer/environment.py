@@ -16,7 +16,9 @@ class Machine:
 
     device: str = "auto"  # auto, cpu or gpu
     processes: int = 1  # training processes on this machine, one a GPU
-    threads: int = 2  # CPU threads of a training run; a constant, so that the same bytes come from every machine
+    threads: int = (
+        1  # CPU threads of a training run; a constant, not the number of cores, so that the bytes stay the same
+    )
     workers: int = 0  # data loader workers a process
     microbatch: int = 0  # sequences a process holds at once; 0: its whole share of the batch
     checkpoint_steps: int = 0  # steps between checkpoints; 0: a tenth of the run
