@@ -33,9 +33,9 @@ JOBS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo 1 || getconf _NPROCESSORS_
 changed_runs = dvc status --json | python -c 'import json, sys; print(*(s for s in json.load(sys.stdin) if s[:6] == "train@"))'
 
 repro: setup  ## run the pipeline: what params.yaml and the code ask for and is not there yet (JOBS=... runs side by side)
-	@export PATH="$(CURDIR)/.venv/bin:$$PATH" && dvc repro plan shard && \
-		$(changed_runs) | xargs -n 1 -P $(JOBS) dvc repro --single-item && \
-		dvc repro
+	@export PATH="$(CURDIR)/.venv/bin:$$PATH"; \
+	dvc status --quiet || { dvc repro plan shard && $(changed_runs) | xargs -r -n 1 -P $(JOBS) dvc repro --single-item; }; \
+	dvc repro
 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .

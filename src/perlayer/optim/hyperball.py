@@ -23,7 +23,8 @@ class Hyperball(Optimizer):
     - `adamh`: Adam's direction taken as the same angular step.
     - `adam`: plain Adam with bias correction.
 
-    There is no weight decay. Each group carries `kind`, `lr` and the constants of its kind.
+    There is no weight decay. Each group carries `kind`, `lr` and the constants of its kind; all its parameters have
+    a gradient at every update, or none has.
     """
 
     def __init__(
@@ -104,14 +105,8 @@ class Hyperball(Optimizer):
             if not state:
                 state["first"] = torch.zeros_like(parameter)
                 state["second"] = torch.zeros_like(parameter)
-                state["step"] = torch.zeros((), dtype=torch.float64, device="cpu")
         states = [self.state[parameter] for parameter in parameters]
-        for state in states:
-            state["step"] += 1
-        steps = {int(state["step"]) for state in states}
-        if len(steps) > 1:
-            raise RuntimeError("parameters of one group have been updated different numbers of times")
-        step = steps.pop()
+        step = group["step"] = group.get("step", 0) + 1
         first, second = [state["first"] for state in states], [state["second"] for state in states]
         torch._foreach_lerp_(first, gradients, 1.0 - beta1)
         torch._foreach_mul_(second, beta2)
