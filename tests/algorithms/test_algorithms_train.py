@@ -79,6 +79,25 @@ def test_microbatches_sum_to_the_same_losses_and_updates(train, name):
     torch.testing.assert_close(weights(whole), weights(parts), rtol=1e-3, atol=1e-4)
 
 
+def test_each_update_has_the_rate_of_the_schedule(train):
+    # at six steps a decay of 0.8 falls over int(4.8) = 4 updates: two at the peak, then 1 - j/4
+    from composer.core import Algorithm, Event
+
+    class Rates(Algorithm):
+        seen = []
+
+        def match(self, event, state):
+            return event == Event.AFTER_TRAIN_BATCH
+
+        def apply(self, event, state, logger):
+            self.seen.append({group["kind"]: group["lr"] for group in state.optimizers[0].param_groups})
+
+    train([Rates()])
+    factors = [1, 1, 1, 0.75, 0.5, 0.25]
+    assert [rates["muonh"] for rates in Rates.seen] == pytest.approx([0.02 * factor for factor in factors])
+    assert [rates["adam"] for rates in Rates.seen] == pytest.approx([0.008 * factor for factor in factors])
+
+
 def test_every_layer_is_logged_at_every_step(train):
     _, losses = train(built("separate"))
     assert [(r.layer, r.readout, r.ahead) for r in losses] == [(1, "separate", 1), (2, "separate", 1), (3, "head", 1)]
