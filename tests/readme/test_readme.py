@@ -1,4 +1,4 @@
-"""The README says what is so: its commands, keys, statements, sizes, variables and paths are held against the project."""
+"""The README says what is so: commands, keys, statements, sizes, variables and paths, held against the project."""
 
 import re
 from dataclasses import fields
