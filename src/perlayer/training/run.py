@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import logging
@@ -15,29 +14,28 @@ from pathlib import Path
 
 import torch
 from composer import Trainer
-from composer.core import Precision
+from composer.core import Algorithm, Precision, State
 from composer.utils import dist
 from torch import Tensor
 
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext, build_algorithm
-from perlayer.data.batches import read_split, train_loader
+from perlayer.data.batches import Split, read_split, train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
 from perlayer.model.config import ModelConfig, ModelSettings
-from perlayer.model.decoder import Decoder, parameters_up_to
-from perlayer.model.weights import save_model
+from perlayer.model.decoder import Decoder
 from perlayer.optim.groups import parameter_groups
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.composer_model import PerLayerModel
-from perlayer.training.evaluation import bits_per_byte, evaluate
+from perlayer.training.evaluation import Total, evaluate
 from perlayer.training.layer_log import LayerLog
+from perlayer.training.publish import Results, publish
 from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.scratch import scratch_folder
 from perlayer.training.settings import Run, TrainSettings
-from perlayer.training.tables import Series, final_loss, layers_table, write_layers, write_summary
 
 CHECKPOINTS_A_RUN = 10
 
@@ -65,6 +63,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     data = read_dataset(shards)
     device = _device(machine)
     torch.set_num_threads(machine.threads)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
     torch.use_deterministic_algorithms(True, warn_only=True)
     dist.initialize_dist(device, timeout=600)
     local_batch = _share_of_batch(recipe.train.batch, dist.get_world_size())
@@ -105,66 +104,47 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     )
     if trainer.state.timestamp.batch.value < recipe.train.steps:
         trainer.fit()
-    _publish(run, recipe, data, shards, model, algorithms, log, outs, local_batch, trainer)
+    totals, averaged = _validate(model, algorithms, trainer.state, read_split(shards, "val"), microbatch)
     trainer.close()
     if dist.get_global_rank() == 0:
+        results = Results(
+            run=run.name,
+            size=recipe.size,
+            steps=recipe.train.steps,
+            tokens_per_step=recipe.train.batch * data.sequence_length,
+            losses=log.by_reading(),
+            validation=totals,
+            averaged=averaged,
+            validation_bytes=data.val_bytes,
+        )
+        publish(results, model, *outs)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _publish(run, recipe, data, shards, model, algorithms, log, outs, local_batch, trainer) -> None:
-    state = trainer.state
-    average = algorithms.get("ema")
-    if average is not None:
-        average.restore_training_weights(state.model)
-    model.eval()
-    rows = read_split(shards, "val")
-    reading_algorithms = [algorithm for algorithm in algorithms.values() if isinstance(algorithm, RunAlgorithm)]
+def _validate(
+    model: PerLayerModel, algorithms: dict[str, Algorithm], state: State, rows: Split, batch: int
+) -> tuple[dict[Reading, Total], dict[Reading, Total]]:
+    """Validation losses of the raw weights, and of the averaged ones where the run keeps an average."""
+    readers = [algorithm for algorithm in algorithms.values() if isinstance(algorithm, RunAlgorithm)]
 
     def token_losses(tokens: Tensor) -> dict[Reading, Tensor]:
         taps = model.decoder(tokens[:, :-1])
         losses = {model.head: model.final_loss(taps, tokens, reduction="none")}
-        for algorithm in reading_algorithms:
-            losses |= algorithm.validation_losses(taps, tokens)
+        for reader in readers:
+            losses |= reader.validation_losses(taps, tokens)
         return losses
 
-    def validate():
-        return evaluate(token_losses, rows, local_batch, trainer.state.device._device, state.precision)
+    def totals() -> dict[Reading, Total]:
+        return evaluate(token_losses, rows, batch, model.decoder.lm_head.weight.device, state.precision)
 
-    totals = validate()
-    averaged = {}
-    if average is not None:
-        with average.averaged_weights(state.model):
-            averaged = validate()
-    if dist.get_global_rank() != 0:
-        return
-    steps = recipe.train.steps
-    losses = log.by_reading()
-    series = [Series(reading, "train", "loss", range(1, steps + 1), values) for reading, values in losses.items()]
-    for reading, total in totals.items():
-        series.append(Series(reading, "val", "loss", [steps], [total.mean]))
-        if reading.ahead == 1:
-            bits = bits_per_byte(total.nats, data.val_bytes)
-            series.append(Series(reading, "val", "bits_per_byte", [steps], [bits]))
-    for reading, total in averaged.items():
-        series.append(Series(reading, "val", "ema_loss", [steps], [total.mean]))
-    for layer in range(1, model.decoder.config.layers + 1):
-        reading = next((one for one in losses if one.layer == layer and one.ahead == 1), Reading(layer, "head"))
-        series.append(Series(reading, "train", "parameters", [0], [parameters_up_to(model.decoder, layer)]))
-    tokens_per_step = recipe.train.batch * data.sequence_length
-    model_folder, metrics_folder = outs
-    with _fresh_folder(model_folder) as folder:
-        save_model(folder, model.decoder, model.readouts)
-    with _fresh_folder(metrics_folder) as folder:
-        write_layers(layers_table(run.name, recipe.size, tokens_per_step, series), folder / "layers.parquet")
-        head = totals[model.head]
-        summary = {
-            "final_loss": final_loss(losses[model.head]),
-            "val_loss": head.mean,
-            "val_bpb": bits_per_byte(head.nats, data.val_bytes),
-            "tokens": steps * tokens_per_step,
-            "parameters": sum(parameter.numel() for parameter in model.decoder.parameters()),
-        }
-        write_summary(summary, folder / "summary.json")
+    model.eval()
+    average = algorithms.get("ema")
+    if average is None:
+        return totals(), {}
+    average.restore_training_weights(state.model)
+    raw = totals()
+    with average.averaged_weights(state.model):
+        return raw, totals()
 
 
 def _model_config(run: Run, recipe: Recipe, data: Dataset) -> ModelConfig:
@@ -249,17 +229,6 @@ def _check_writable(folders: tuple[Path, ...]) -> None:
             probe.unlink()
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror}); nothing was trained") from None
-
-
-@contextlib.contextmanager
-def _fresh_folder(folder: Path):
-    """A folder that appears under its name only when everything in it is written."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    yield partial
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(partial, folder)
 
 
 def _quiet_libraries() -> None:
