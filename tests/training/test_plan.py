@@ -67,6 +67,7 @@ def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
         ("optimizer", "schedule", "step", "recipes.nano.optimizer.schedule: expected linear or cosine"),
         ("optimizer", "decay", 0, "recipes.nano.optimizer.decay: expected a share"),
         ("train", "steps", 1.5, "recipes.nano.train.steps: expected a whole number, found 1.5"),
+        ("optimizer", "warmup", 1200, "recipes.nano.optimizer.warmup: expected fewer than the 1200 steps of the run"),
         ("data", "val_fraction", 1.5, "recipes.nano.data.val_fraction"),
         ("data", "vocab_size", "many", "recipes.nano.data.vocab_size: expected a whole number"),
     ],

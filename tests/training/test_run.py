@@ -168,12 +168,6 @@ def test_a_gpu_that_is_not_there_is_named(machine, monkeypatch):
     assert module._device(dataclasses.replace(machine, device="auto")) == "cpu"
 
 
-def test_a_warmup_as_long_as_the_run_is_refused(recipe):
-    long = dataclasses.replace(recipe, optimizer=dataclasses.replace(recipe.optimizer, warmup=12))
-    with pytest.raises(UserError, match="optimizer.warmup: expected fewer than the 12 steps"):
-        module._schedule(long)
-
-
 def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
     import shutil
 

@@ -17,7 +17,7 @@ from perlayer.data.settings import DataSettings
 from perlayer.model.config import ModelSettings
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import parse, recipe
-from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, parse_run
+from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_warmup, parse_run
 
 
 def check_params(params: Mapping[str, Any]) -> list[Run]:
@@ -28,8 +28,8 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     """
     sections = {"data": DataSettings, "model": ModelSettings, "optimizer": OptimizerSettings, "train": TrainSettings}
     for size in params["recipes"]:
-        for section, settings in sections.items():
-            parse(settings, *recipe(params, section, size))
+        parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in sections.items()}
+        check_warmup(size, parsed["optimizer"], parsed["train"])
     return [parse_run(params, name) for name in params["runs"]]
 
 

@@ -35,7 +35,7 @@ from perlayer.training.layer_log import LayerLog
 from perlayer.training.publish import Results, publish
 from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.scratch import scratch_folder
-from perlayer.training.settings import Run, TrainSettings
+from perlayer.training.settings import Run, TrainSettings, check_warmup
 
 CHECKPOINTS_A_RUN = 10
 
@@ -59,6 +59,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             be written, or a loss that is not finite.
     """
     _quiet_libraries()
+    check_warmup(recipe.size, recipe.optimizer, recipe.train)
     verify_shards(shards)
     data = read_dataset(shards)
     device = _device(machine)
@@ -176,11 +177,6 @@ def _optimizer(decoder: Decoder, settings: OptimizerSettings) -> Hyperball:
 
 def _schedule(recipe: Recipe) -> LearningRateSchedule:
     settings = recipe.optimizer
-    if settings.warmup >= recipe.train.steps:
-        raise UserError(
-            f"params.yaml: recipes.{recipe.size}.optimizer.warmup: expected fewer than the {recipe.train.steps} steps "
-            f"of the run, found {settings.warmup}"
-        )
     return LearningRateSchedule(recipe.train.steps, settings.schedule, settings.warmup, settings.decay)
 
 

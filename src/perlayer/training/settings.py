@@ -10,6 +10,7 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import UserError, require
+from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse
 
 ALGORITHMS = Path(__file__).parents[1] / "algorithms"
@@ -60,6 +61,15 @@ class Run:
     seed: int
     layers: int | None  # None: as the recipe says
     algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
+
+
+def check_warmup(size: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
+    """Raise `UserError` unless the warm-up ends before the run does."""
+    if optimizer.warmup >= train.steps:
+        raise UserError(
+            f"params.yaml: recipes.{size}.optimizer.warmup: expected fewer than the {train.steps} steps of the run, "
+            f"found {optimizer.warmup}"
+        )
 
 
 def design_names() -> list[str]:
