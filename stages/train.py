@@ -6,8 +6,9 @@ from _run import run
 def train(params, name):
     from pathlib import Path
 
+    from perlayer.data.settings import parse_part
     from perlayer.environment import Machine
-    from perlayer.model.config import ModelSettings
+    from perlayer.model.config import AttentionSettings, ModelSettings
     from perlayer.optim.settings import OptimizerSettings
     from perlayer.params import parse, recipe
     from perlayer.training.launch import launch_processes, own_temporary_folder
@@ -15,21 +16,21 @@ def train(params, name):
 
     machine = Machine.from_environment()
     run_settings = parse_run(params, name)
-    data, _ = recipe(params, "data")
     settings = {
+        "attention": parse_part(AttentionSettings, *recipe(params, "data")),
         "model": parse(ModelSettings, *recipe(params, "model")),
         "optimizer": parse(OptimizerSettings, *recipe(params, "optimizer")),
         "train": parse(TrainSettings, *recipe(params, "train")),
     }
     with own_temporary_folder():
-        if launch_processes(machine):
+        if launch_processes(machine, settings["train"].batch):
             return
 
         from perlayer.training.run import Recipe, train
 
         train(
             run_settings,
-            Recipe(size=params["size"], block_cross_document=data["block_cross_document"], **settings),
+            Recipe(size=params["size"], **settings),
             shards=Path("data/shards"),
             models=Path("data/models"),
             metrics=Path("metrics/runs"),

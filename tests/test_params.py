@@ -28,7 +28,8 @@ def test_a_good_outline_loads(tmp_path):
         (GOOD.replace("  b:", "  1b:"), "starting with a letter, found '1b'"),
         (GOOD.replace("  b:", "  B:"), "found 'B'"),
         (GOOD.replace("  b: {}", "  {}"), "runs: expected a mapping with at least one name"),
-        (GOOD + "size: a\n", "not valid YAML"),
+        (GOOD + "size: a\n", "params.yaml: a key stands twice, at line 6"),
+        (GOOD.replace("size: a", "size: [a]"), "size: expected one of a, found ['a']"),
     ],
 )
 def test_a_bad_outline_is_one_line(tmp_path, text, message):
@@ -60,8 +61,10 @@ def test_the_machine_comes_from_the_environment():
     ("name", "value", "message"),
     [
         ("PERLAYER_THREAD", "1", "PERLAYER_THREAD: unknown environment variable; known ones: PERLAYER_DEVICE"),
-        ("PERLAYER_THREADS", "0", "PERLAYER_THREADS: expected a whole number of at least 1, found '0'"),
-        ("PERLAYER_WORKERS", "-1", "PERLAYER_WORKERS: expected a whole number of at least 0"),
+        ("PERLAYER_THREADS", "0", "PERLAYER_THREADS: expected a whole number from 1 to 1000000, found '0'"),
+        ("PERLAYER_WORKERS", "-1", "PERLAYER_WORKERS: expected a whole number from 0 to 1000000"),
+        ("PERLAYER_PROCESSES", "²", "PERLAYER_PROCESSES: expected a whole number from 1"),
+        ("PERLAYER_THREADS", "9" * 30, "PERLAYER_THREADS: expected a whole number from 1"),
         ("PERLAYER_DEVICE", "tpu", "PERLAYER_DEVICE: expected auto, cpu or gpu, found 'tpu'"),
     ],
 )

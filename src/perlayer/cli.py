@@ -52,11 +52,12 @@ def _query(options: argparse.Namespace) -> int:
         if options.list:
             _print_meanings(connection, sys.stdout)
             return 0
-        if not options.sql.strip():
-            print("error: expected a statement in SQL, found an empty text", file=sys.stderr)
-            return 2
         try:
-            connection.execute(options.sql)
+            statements = connection.extract_statements(options.sql)
+            if len(statements) != 1:
+                print(f"error: expected one statement in SQL, found {len(statements)}", file=sys.stderr)
+                return 2
+            connection.execute(statements[0])
             if connection.description:
                 names = [column[0] for column in connection.description]
                 FORMATS[options.format](names, _rows(connection), sys.stdout)
@@ -100,7 +101,8 @@ def _print_csv(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
 
 
 def _print_json(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
-    """A list of objects, one a line."""
+    """A list of objects, one a line; a name that stands twice gets a number."""
+    names = [name if name not in names[:i] else f"{name}_{names[:i].count(name) + 1}" for i, name in enumerate(names)]
     out.write("[")
     for number, row in enumerate(rows):
         out.write(",\n " if number else "")
@@ -110,6 +112,10 @@ def _print_json(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
 
 def _json_value(value: Any) -> Any:
     # JSON knows no nan or infinity.
+    if isinstance(value, (list, tuple)):
+        return [_json_value(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _json_value(one) for key, one in value.items()}
     return None if isinstance(value, float) and value - value != 0 else value
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from perlayer.errors import UserError
 
 PREFIX = "PERLAYER_"
+MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Machine:
                 values[field.name] = text
                 continue
             least = 0 if field.name in ("workers", "microbatch", "checkpoint_steps") else 1
-            if not text.isdigit() or int(text) < least:
-                raise UserError(f"{name}: expected a whole number of at least {least}, found {text!r}")
+            if not (text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= MOST):
+                raise UserError(f"{name}: expected a whole number from {least} to {MOST}, found {text!r}")
             values[field.name] = int(text)
         return cls(**values)

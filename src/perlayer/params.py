@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
 from perlayer.errors import InvalidValue, UserError
@@ -33,7 +34,9 @@ def load(path: str | Path = "params.yaml") -> dict[str, Any]:
         params = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the pipeline from the root of the project") from None
-    except (YAMLError, UnicodeDecodeError) as error:
+    except DuplicateKeyError as error:
+        raise UserError(f"{path}: a key stands twice, {_place(error)}") from None
+    except (YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(params, dict):
         raise UserError(f"{path}: expected the keys size, recipes and runs, found {params!r}")
@@ -49,9 +52,13 @@ def load(path: str | Path = "params.yaml") -> dict[str, Any]:
                     f"{path}: {group}: expected a name of lower-case letters, digits and _, "
                     f"starting with a letter, found {name!r}"
                 )
-    if params["size"] not in params["recipes"]:
+    if not isinstance(params["size"], str) or params["size"] not in params["recipes"]:
         raise UserError(f"{path}: size: expected one of {', '.join(params['recipes'])}, found {params['size']!r}")
     return params
+
+
+def _place(error: DuplicateKeyError) -> str:
+    return f"at line {error.problem_mark.line + 1}" if error.problem_mark else "somewhere"
 
 
 def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> tuple[dict[str, Any], str]:
@@ -62,6 +69,8 @@ def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> 
     if not isinstance(sections, dict):
         raise UserError(f"params.yaml: {where}: expected the sections {', '.join(RECIPE_SECTIONS)}, found {sections!r}")
     check_keys(sections, RECIPE_SECTIONS, RECIPE_SECTIONS, where)
+    if not isinstance(sections[section], dict):
+        raise UserError(f"params.yaml: {where}.{section}: expected a mapping of keys, found {sections[section]!r}")
     return sections[section], f"{where}.{section}"
 
 

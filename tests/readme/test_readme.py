@@ -65,6 +65,8 @@ def test_every_variable_is_listed_and_no_other():
     rows = re.findall(r"^\| `(PERLAYER_\w+)` \|", README, flags=re.MULTILINE)
     assert rows == [PREFIX + field.name.upper() for field in fields(Machine)]
     assert set(re.findall(r"PERLAYER_\w+", README)) <= set(rows)
+    threads = re.search(r"^\| `PERLAYER_THREADS` \|.*\| (\d+) \|$", README, flags=re.MULTILINE)
+    assert int(threads[1]) == Machine().threads
 
 
 def test_every_size_is_listed_with_its_shape():

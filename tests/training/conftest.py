@@ -1,7 +1,7 @@
 import pytest
 
 from perlayer.environment import Machine
-from perlayer.model.config import ModelSettings
+from perlayer.model.config import AttentionSettings, ModelSettings
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.settings import TrainSettings, parse_run
 
@@ -33,7 +33,7 @@ def recipe():
         model=ModelSettings(3, 16, 24, 2, 1, 8, 10000.0, 1e-5),
         optimizer=OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0),
         train=TrainSettings(steps=12, batch=4, compute_dtype="float32"),
-        block_cross_document=True,
+        attention=AttentionSettings(block_cross_document=True),
     )
 
 

@@ -49,10 +49,19 @@ def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
         assert all(len(value) == 64 for value in json.loads(first.read_text())["files"].values())
 
 
+def test_a_misspelt_section_is_named():
+    with pytest.raises(UserError, match="params.recipies: unknown key; did you mean recipes?"):
+        check_params({**load(), "recipies": {}})
+    params = load()
+    params["recipes"]["nano"]["data"] = None
+    with pytest.raises(UserError, match="recipes.nano.data: expected a mapping of keys, found None"):
+        check_params(params)
+
+
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("model", "layers", 0, "recipes.nano.model.layers: expected at least 1, found 0"),
+        ("model", "layers", 0, "recipes.nano.model.layers: expected from 1 to 1048576, found 0"),
         ("model", "hidden_size", 33, "recipes.nano.model.hidden_size: expected attention_heads x head_dim"),
         ("model", "hiden_size", 32, "recipes.nano.model.hiden_size: unknown key; did you mean hidden_size?"),
         ("model", "key_value_heads", 5, "recipes.nano.model.key_value_heads: expected a divisor"),

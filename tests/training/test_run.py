@@ -156,9 +156,29 @@ def test_what_cannot_be_written_is_said_before_training(tmp_path, shards, recipe
 
 
 def test_a_batch_that_processes_cannot_share_is_refused():
-    assert module._share_of_batch(12, 4) == 3
+    assert module.share_of_batch(12, 4) == 3
     with pytest.raises(UserError, match="train.batch: expected a multiple of the 5 training processes, found 12"):
-        module._share_of_batch(12, 5)
+        module.share_of_batch(12, 5)
+
+
+def test_a_batch_larger_than_the_data_is_refused(tmp_path, shards, recipe, run_of, machine):
+    large = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, batch=10_000))
+    with pytest.raises(UserError, match="recipes.tiny.train.batch: expected at most the .* sequences of"):
+        train(run_of(), large, shards, tmp_path / "models", tmp_path / "metrics", machine)
+
+
+def test_bfloat16_on_a_cpu_is_refused(tmp_path, shards, recipe, run_of, machine):
+    half = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, compute_dtype="bfloat16"))
+    with pytest.raises(UserError, match="recipes.tiny.train.compute_dtype: bfloat16 is for a GPU"):
+        train(run_of(), half, shards, tmp_path / "models", tmp_path / "metrics", machine)
+
+
+def test_a_file_in_the_place_of_an_out_is_refused(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+    (tmp_path / "metrics").mkdir()
+    (tmp_path / "metrics/separate").write_text("mine")
+    monkeypatch.setattr(module, "Trainer", None)
+    with pytest.raises(UserError, match="metrics/separate: expected a folder, found a file; nothing was trained"):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
 
 
 def test_a_gpu_that_is_not_there_is_named(machine, monkeypatch):

@@ -12,14 +12,17 @@ from perlayer.params import parse
 # A byte-level vocabulary holds the 256 bytes, the beginning and the end of a document.
 LEAST_VOCAB_SIZE = 258
 
+LARGEST_VOCAB_SIZE = 10_000_000
+
 _CHECKS = {
     "corpus": (bool, "a name, path, glob or URL"),
     "text_column": (bool, "the name of a column"),
     "validation": (lambda value: value is None or value != "", "a name, path, glob or URL, or null"),
     "tokenizer": (lambda value: value is None or value != "", "a tokenizer.json, folder or hub name, or null"),
     "vocab_size": (
-        lambda value: LEAST_VOCAB_SIZE <= value <= 2**31,
-        f"a whole number of at least {LEAST_VOCAB_SIZE}: 256 bytes, beginning and end of document",
+        lambda value: LEAST_VOCAB_SIZE <= value <= LARGEST_VOCAB_SIZE,
+        f"a whole number of at least {LEAST_VOCAB_SIZE} (256 bytes, beginning and end of document) "
+        f"and at most {LARGEST_VOCAB_SIZE}",
     ),
     "val_fraction": (lambda value: 0 < value < 1, "a share above 0 and below 1"),
     "sequence_length": (lambda value: value >= 1, "a whole number of at least 1"),
@@ -87,4 +90,6 @@ def parse_part(cls: type[Part], section: Mapping[str, Any], where: str) -> Part:
     Raises:
         UserError: a key is missing or its value is impossible.
     """
+    if not isinstance(section, Mapping):
+        return parse(cls, section, where)
     return parse(cls, {field.name: section[field.name] for field in fields(cls) if field.name in section}, where)

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 from perlayer.errors import require
 
+LARGEST = 2**20
+
+
+@dataclass(frozen=True)
+class AttentionSettings:
+    """What a model reads of the `data` section of a recipe."""
+
+    block_cross_document: bool
+
 
 @dataclass(frozen=True)
 class ModelSettings:
@@ -22,7 +31,7 @@ class ModelSettings:
 
     def __post_init__(self):
         for key in ("layers", "hidden_size", "intermediate_size", "attention_heads", "key_value_heads", "head_dim"):
-            require(getattr(self, key) >= 1, key, "at least 1", getattr(self, key))
+            require(1 <= getattr(self, key) <= LARGEST, key, f"from 1 to {LARGEST}", getattr(self, key))
         require(
             self.hidden_size == self.attention_heads * self.head_dim,
             "hidden_size",
@@ -37,7 +46,7 @@ class ModelSettings:
         )
         require(self.head_dim % 2 == 0, "head_dim", "an even number, since rotary embedding turns pairs", self.head_dim)
         require(self.rope_theta > 0, "rope_theta", "a positive number", self.rope_theta)
-        require(self.norm_epsilon > 0, "norm_epsilon", "a positive number", self.norm_epsilon)
+        require(0 < self.norm_epsilon < 1, "norm_epsilon", "a number between 0 and 1", self.norm_epsilon)
 
 
 @dataclass(frozen=True)

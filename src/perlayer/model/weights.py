@@ -64,7 +64,10 @@ def readouts_file(folder: Path) -> Path:
 
 
 def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:
+        raise UserError(f"{path}: cannot be written: {error}") from None
 
 
 def _load_into(module: nn.Module, path: Path, prefix: str) -> None:

@@ -25,7 +25,9 @@ class OptimizerSettings:
     warmup: int
 
     def __post_init__(self):
-        for key in ("learning_rate", "adam_learning_rate", "adam_epsilon", "muon_epsilon", "max_grad_norm"):
+        for key in ("learning_rate", "adam_learning_rate"):
+            require(0 < getattr(self, key) <= 10, key, "a number above 0 and up to 10", getattr(self, key))
+        for key in ("adam_epsilon", "muon_epsilon", "max_grad_norm"):
             require(getattr(self, key) > 0, key, "a positive number", getattr(self, key))
         for key in ("momentum", "beta1", "beta2"):
             require(0 <= getattr(self, key) < 1, key, "a number from 0 to below 1", getattr(self, key))

@@ -83,7 +83,7 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
         absent = connection.execute("SELECT run FROM runs WHERE NOT present ORDER BY run").fetchall()
         text = environment.get_template("page.html.jinja").render(
             size=params["size"],
-            credit=CREDITS.get(corpus, f"Trained on {corpus}."),
+            credit=CREDITS.get(str(corpus), f"Trained on {corpus}."),
             headline=_table(connection, HEADLINE),
             floor=floor,
             questions=[_question(connection, question, Path(figures_dir)) for question in QUESTIONS],

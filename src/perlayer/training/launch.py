@@ -27,7 +27,18 @@ def own_temporary_folder() -> Iterator[None]:
         yield
 
 
-def launch_processes(machine: Machine) -> bool:
+def share_of_batch(batch: int, processes: int) -> int:
+    """Sequences of an update that each process takes.
+
+    Raises:
+        UserError: the processes cannot share the batch evenly.
+    """
+    if batch % processes:
+        raise UserError(f"train.batch: expected a multiple of the {processes} training processes, found {batch}")
+    return batch // processes
+
+
+def launch_processes(machine: Machine, batch: int) -> bool:
     """Run this very command in `machine.processes` processes, if it asks for several and is not one of them.
 
     Machines that join in one run are started by hand, each with Composer's launcher and its rank.
@@ -36,10 +47,11 @@ def launch_processes(machine: Machine) -> bool:
         Whether the work was done in those processes.
 
     Raises:
-        UserError: one of them failed; it has said why.
+        UserError: they cannot share the batch, or one of them failed, which has said why.
     """
     if machine.processes == 1 or "RANK" in os.environ:
         return False
+    share_of_batch(batch, machine.processes)
     command = [sys.executable, "-m", "composer.cli.launcher", "-n", str(machine.processes), *sys.argv]
     if subprocess.run(command).returncode != 0:
         raise UserError(f"one of the {machine.processes} training processes failed; see above")

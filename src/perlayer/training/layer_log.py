@@ -34,7 +34,7 @@ class LayerLog(LoggerDestination):
                 done = len(self.losses.get(key, ()))
                 raise UserError(
                     f"run {self.run}: the loss read after layer {reading.layer} ({reading.readout}) is {value} at step "
-                    f"{done + 1}; training stops there, and the last checkpoint before it is kept; "
+                    f"{done + 1}; training stops there, and a checkpoint made before is kept; "
                     "a lower learning rate usually helps"
                 )
             self.losses.setdefault(key, array("d")).append(value)

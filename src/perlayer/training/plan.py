@@ -16,8 +16,10 @@ from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
 from perlayer.model.config import ModelSettings
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import parse, recipe
+from perlayer.params import check_keys, parse, recipe
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_warmup, parse_run
+
+SECTIONS = ("size", "recipes", "runs")
 
 
 def check_params(params: Mapping[str, Any]) -> list[Run]:
@@ -26,6 +28,7 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     Raises:
         UserError: the first key or value that is wrong.
     """
+    check_keys(params, SECTIONS, SECTIONS, "params")
     sections = {"data": DataSettings, "model": ModelSettings, "optimizer": OptimizerSettings, "train": TrainSettings}
     for size in params["recipes"]:
         parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in sections.items()}

@@ -24,13 +24,14 @@ from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
-from perlayer.model.config import ModelConfig, ModelSettings
+from perlayer.model.config import AttentionSettings, ModelConfig, ModelSettings
 from perlayer.model.decoder import Decoder
 from perlayer.optim.groups import parameter_groups
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, evaluate
+from perlayer.training.launch import share_of_batch
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.publish import Results, publish
 from perlayer.training.schedule import LearningRateSchedule
@@ -48,7 +49,7 @@ class Recipe:
     model: ModelSettings
     optimizer: OptimizerSettings
     train: TrainSettings
-    block_cross_document: bool
+    attention: AttentionSettings
 
 
 def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, machine: Machine) -> None:
@@ -62,12 +63,18 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     check_warmup(recipe.size, recipe.optimizer, recipe.train)
     verify_shards(shards)
     data = read_dataset(shards)
+    if data.train_sequences < recipe.train.batch:
+        raise UserError(
+            f"recipes.{recipe.size}.train.batch: expected at most the {data.train_sequences} sequences of {shards}, "
+            f"found {recipe.train.batch}"
+        )
     device = _device(machine)
+    precision = _precision(recipe, device)
     torch.set_num_threads(machine.threads)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
     torch.use_deterministic_algorithms(True, warn_only=True)
     dist.initialize_dist(device, timeout=600)
-    local_batch = _share_of_batch(recipe.train.batch, dist.get_world_size())
+    local_batch = share_of_batch(recipe.train.batch, dist.get_world_size())
     outs = (models / run.name, metrics / run.name)
     if dist.get_global_rank() == 0:
         _check_writable(outs)
@@ -91,7 +98,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
         callbacks=[_schedule(recipe)],
         loggers=[log],
         device=device,
-        precision=_precision(recipe.train),
+        precision=precision,
         device_train_microbatch_size=microbatch,
         seed=run.seed,
         run_name=run.name,
@@ -104,7 +111,12 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
         dist_timeout=600.0,
     )
     if trainer.state.timestamp.batch.value < recipe.train.steps:
-        trainer.fit()
+        try:
+            trainer.fit()
+        except RuntimeError as error:
+            if "PytorchStreamWriter" not in str(error):
+                raise
+            raise UserError(f"{scratch}: the checkpoint cannot be written; is the disk full?") from None
     totals, averaged = _validate(model, algorithms, trainer.state, read_split(shards, "val"), microbatch)
     trainer.close()
     if dist.get_global_rank() == 0:
@@ -157,7 +169,7 @@ def _model_config(run: Run, recipe: Recipe, data: Dataset) -> ModelConfig:
         vocab_size=data.vocab_size,
         sequence_length=data.sequence_length,
         eos_id=data.eos_id,
-        block_cross_document=recipe.block_cross_document,
+        block_cross_document=recipe.attention.block_cross_document,
         **shape,
     )
 
@@ -180,8 +192,15 @@ def _schedule(recipe: Recipe) -> LearningRateSchedule:
     return LearningRateSchedule(recipe.train.steps, settings.schedule, settings.warmup, settings.decay)
 
 
-def _precision(settings: TrainSettings) -> Precision:
-    return Precision.AMP_BF16 if settings.compute_dtype == "bfloat16" else Precision.FP32
+def _precision(recipe: Recipe, device: str) -> Precision:
+    if recipe.train.compute_dtype == "float32":
+        return Precision.FP32
+    if device == "cpu":
+        raise UserError(
+            f"recipes.{recipe.size}.train.compute_dtype: bfloat16 is for a GPU, and none is used here; "
+            "expected float32 on a CPU"
+        )
+    return Precision.AMP_BF16
 
 
 def _device(machine: Machine) -> str:
@@ -189,12 +208,6 @@ def _device(machine: Machine) -> str:
     if machine.device == "gpu" and not available:
         raise UserError("PERLAYER_DEVICE: expected a GPU that torch can use, found none")
     return "gpu" if available and machine.device != "cpu" else "cpu"
-
-
-def _share_of_batch(batch: int, processes: int) -> int:
-    if batch % processes:
-        raise UserError(f"train.batch: expected a multiple of the {processes} training processes, found {batch}")
-    return batch // processes
 
 
 def _checkpoint_interval(steps: int, machine: Machine) -> int:
@@ -218,6 +231,8 @@ def _definition(run: Run, recipe: Recipe, shards: Path, machine: Machine, device
 
 def _check_writable(folders: tuple[Path, ...]) -> None:
     for folder in folders:
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder}: expected a folder, found a file; nothing was trained")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             probe = folder.parent / f".{folder.name}.probe"

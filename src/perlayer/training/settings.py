@@ -10,6 +10,7 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import UserError, require
+from perlayer.model.config import LARGEST
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse
 
@@ -48,7 +49,7 @@ class CoreSettings:
     def __post_init__(self):
         require(self.residual in design_names(), "residual", f"one of {', '.join(design_names())}", self.residual)
         require(0 <= self.seed <= LARGEST_SEED, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
-        require(self.layers is None or self.layers >= 1, "layers", "at least 1", self.layers)
+        require(self.layers is None or 1 <= self.layers <= LARGEST, "layers", f"from 1 to {LARGEST}", self.layers)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,7 @@ def _open(database: Path, fingerprint: str) -> duckdb.DuckDBPyConnection | None:
     try:
         connection.execute(f"ATTACH {quoted(database)} AS perlayer (READ_ONLY)")
         connection.execute("USE perlayer")
+        connection.execute("SET enable_external_access = false")  # a question writes and reads no other file
         found = connection.execute("SELECT fingerprint FROM internal.made_from").fetchone()
     except duckdb.Error:
         found = None
