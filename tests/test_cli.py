@@ -68,7 +68,10 @@ def test_list_shows_everything_with_its_meaning(project, capsys):
         ("SELEC 1", "syntax error"),
         ("DROP VIEW gap", "read-only"),
         ("CREATE TABLE more AS SELECT 1", "read-only"),
-        (" ", "expected a statement"),
+        (" ", "expected one statement"),
+        ("SELECT 1; SELECT 2", "expected one statement in SQL, found 2"),
+        ("COPY (SELECT 1) TO 'written.csv'", "disabled"),
+        ("SELECT * FROM read_csv('params.yaml')", "disabled"),
     ],
 )
 def test_a_wrong_question_is_one_line_and_status_2(project, capsys, statement, said):
