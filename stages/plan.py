@@ -9,6 +9,8 @@ def plan(params):
     from perlayer.training.plan import check_params, write_plans
 
     write_plans(check_params(params), Path("data/plan"))
+    # always the same, so that the data stages wait for the check and are not run again when another run is added
+    Path("data/checked").write_text("Every choice in params.yaml has been checked.\n")
 
 
 if __name__ == "__main__":

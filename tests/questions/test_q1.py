@@ -59,7 +59,7 @@ def test_claims_of_results_like_the_published_ones(judge):
     assert "6 of 6 layers end above" in verdict and "closest at layer 4" in verdict
     assert "+0.061 nats with separate heads (standard error 0.002 over 3 seeds)" in verdict
     assert "4 plain runs end 0.005 nats apart" in verdict
-    assert "Of 11 published claims, at size nano: 11 hold." in verdict
+    assert "Of 11 published claims, at size nano: 11 held." in verdict
 
 
 # Seeds add 0, 0.002, -0.003 and 0.001 to the last layer, so the spread is 0.005; among the separate heads' three seeds

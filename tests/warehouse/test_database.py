@@ -76,7 +76,9 @@ def test_processes_may_build_it_at_the_same_time(gather):
 
 
 def test_missing_tables_name_the_command_that_makes_them(tmp_path):
-    with pytest.raises(UserError, match="runs.parquet: no such file; `dvc repro collect` makes it"):
+    with pytest.raises(
+        UserError, match="runs.parquet: no such file; `make repro` makes it, `dvc pull` brings what was pushed"
+    ):
         database.connect(tmp_path / "metrics/warehouse")
 
 

@@ -50,7 +50,7 @@ def _separate(connection: duckdb.DuckDBPyConnection) -> list[str]:
     lowest = min(gaps, key=lambda layer: gaps[layer])
     return [
         f"Trained actively with separate heads, {above} of {len(gaps)} layers end above an ordinary model of their "
-        f"depth, by {_signed(min(gaps.values()))} to {_signed(max(gaps.values()))} nats, closest at layer {lowest}."
+        f"depth, at most by {_signed(max(gaps.values()))} nats, closest at layer {lowest} ({_signed(gaps[lowest])})."
     ]
 
 
@@ -80,7 +80,7 @@ def _claims(connection: duckdb.DuckDBPyConnection) -> list[str]:
         connection.execute("SELECT holds, count(*) FROM claims WHERE question = 'Q1' GROUP BY holds").fetchall()
     )
     size = connection.execute("SELECT any_value(size) FROM runs").fetchone()[0]
-    words = {"yes": "hold", "no": "do not hold", "within noise": "within noise", "no run": "without a run"}
+    words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
     parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
     return [f"Of {sum(counts.values())} published claims, at size {size}: {', '.join(parts)}."]
 

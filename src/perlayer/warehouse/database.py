@@ -74,7 +74,7 @@ def _fingerprint(warehouse_dir: Path, claims: str) -> str:
                 while chunk := file.read(1 << 20):
                     digest.update(chunk)
         except FileNotFoundError:
-            raise UserError(f"{path}: no such file; `dvc repro collect` makes it") from None
+            raise UserError(f"{path}: no such file; `make repro` makes it, `dvc pull` brings what was pushed") from None
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     return digest.hexdigest()

@@ -14,7 +14,7 @@ CAPTION = (
     "Left: the mean over the last 50 steps of the loss read after each layer; lines are means over seeds, light points "
     "single seeds, and the squares are ordinary models with as many layers. Right: the run of the lowest seed minus "
     "the ordinary model of that depth, and at the last layer the mean difference from the baseline of the same seed; "
-    "the grey band is the noise floor of the last layer."
+    "the grey band is the noise floor of the last layer. The right axis is linear near zero and logarithmic beyond."
 )
 
 

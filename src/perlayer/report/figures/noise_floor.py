@@ -13,7 +13,9 @@ TITLE = "The noise floor beside the effects"
 CAPTION = (
     "Grey: greatest minus least final training loss among plain runs that differ in nothing but seed or EMA, read by "
     "probes below the last layer. Lines: how far each setup ends from an ordinary model of the layer's depth, at the "
-    "last layer from the baseline of the same seed; hollow markers are below it. What stands in the grey is chance."
+    "last layer from the baseline of the same seed, as a mean over seeds; hollow markers are below it, and markers on "
+    "the lower edge are smaller still. A single pair of runs that differs by less than the grey may do so by chance; a "
+    "mean over seeds is judged by its standard error instead."
 )
 
 
@@ -47,21 +49,22 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     for setup in style.TRAINED:
         label, colour, marker = style.SETUPS[setup]
         effect = table[["layer", setup]].dropna()
-        effect = effect[effect[setup].abs() > bottom]  # the logarithm ends somewhere: probes end at exactly 0
         if effect.empty:
             continue
-        axes.plot(effect["layer"], effect[setup].abs(), color=colour, linewidth=1.4, zorder=3)
+        size = effect[setup].abs().clip(lower=bottom)  # the logarithm ends somewhere: probes end at exactly 0
+        axes.plot(effect["layer"], size, color=colour, linewidth=1.4, zorder=3)
         for above in (True, False):
-            part = effect[(effect[setup] > 0) == above]
-            face = colour if above else "white"
-            axes.scatter(part["layer"], part[setup].abs(), marker=marker, s=26, color=face, edgecolors=colour, zorder=4)
-        labels.append((effect["layer"].iloc[0], abs(effect[setup].iloc[0]), label, colour))
+            part = (effect[setup] > 0) == above
+            style_of = {"marker": marker, "s": 26, "color": colour if above else "white", "edgecolors": colour}
+            axes.scatter(effect["layer"][part], size[part], clip_on=False, zorder=4, **style_of)
+        labels.append((effect["layer"].iloc[0], size.iloc[0], label, colour))
     axes.set(
         yscale="log", ylabel="Nats per token", title=f"Spread of {floor['runs'].max()} plain runs (grey) and effects"
     )
     axes.set_ylim(bottom=bottom)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     style.layer_ticks(axes, table["layer"], room=0.3)
+    axes.set_xlim(right=table["layer"].max() + 0.5)
     style.add_note(figure, style.missing(connection))
     style.label_lines(axes, labels, side="left")
     return figure
