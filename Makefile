@@ -30,12 +30,10 @@ setup:  ## make .venv with the locked dependencies (PYTHON=... chooses the Pytho
 
 # Runs train side by side, one a core, before `dvc repro` does all that is left; on a machine with a GPU one at a time.
 JOBS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo 1 || getconf _NPROCESSORS_ONLN)
-changed_runs = dvc status --json | python -c 'import json, sys; print(*(s for s in json.load(sys.stdin) if s[:6] == "train@"))'
 
 repro: setup  ## run the pipeline: what params.yaml and the code ask for and is not there yet (JOBS=... runs side by side)
 	@export PATH="$(CURDIR)/.venv/bin:$$PATH"; \
-	dvc status --quiet || { dvc repro plan shard && $(changed_runs) | xargs -r -n 1 -P $(JOBS) dvc repro --single-item; }; \
-	dvc repro
+	dvc status --quiet || { dvc repro plan shard && python -m perlayer.training.side_by_side $(JOBS); } && dvc repro
 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .
