@@ -25,11 +25,10 @@ def train(tmp_path):
 
     from perlayer.model.config import ModelConfig
     from perlayer.model.decoder import Decoder
-    from perlayer.optim.groups import parameter_groups
-    from perlayer.optim.hyperball import Hyperball
     from perlayer.optim.settings import OptimizerSettings
     from perlayer.training.composer_model import PerLayerModel
     from perlayer.training.layer_log import LayerLog
+    from perlayer.training.run import _optimizer
     from perlayer.training.schedule import LearningRateSchedule
 
     settings = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
@@ -38,15 +37,10 @@ def train(tmp_path):
         config = ModelConfig(residual, 3, 16, 24, 2, 1, 8, 10000.0, 1e-5, VOCABULARY, LENGTH, 1, True)
         decoder = Decoder(config)
         decoder.initialize(seed)
-        optimizer = Hyperball(
-            parameter_groups(decoder, settings),
-            **{key: getattr(settings, key) for key in ("momentum", "beta1", "beta2", "adam_epsilon")},
-            **{key: getattr(settings, key) for key in ("muon_epsilon", "newton_schulz_steps", "max_grad_norm")},
-        )
         model, log = PerLayerModel(decoder), LayerLog("test", steps, quiet=True)
         trainer = Trainer(
             model=model,
-            optimizers=optimizer,
+            optimizers=_optimizer(decoder, settings),
             train_dataloader=torch.utils.data.DataLoader(Batches(), batch_size=BATCH, shuffle=False),
             max_duration=f"{stop or steps}ba",
             algorithms=list(algorithms),

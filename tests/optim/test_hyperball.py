@@ -27,15 +27,8 @@ SETTINGS = OptimizerSettings(
     warmup=0,
 )
 CONFIG = ModelConfig("sandwich", 2, 16, 40, 4, 2, 4, 10000.0, 1e-5, 30, 12, 1, True)
-CONSTANTS = dict(
-    momentum=0.95,
-    beta1=0.9,
-    beta2=0.98,
-    adam_epsilon=1e-20,
-    muon_epsilon=1e-5,
-    newton_schulz_steps=5,
-    max_grad_norm=1.0,
-)
+NO_CONSTANTS = ("learning_rate", "adam_learning_rate", "schedule", "decay", "warmup")
+CONSTANTS = {key: value for key, value in vars(SETTINGS).items() if key not in NO_CONSTANTS}
 
 
 class Reference:
