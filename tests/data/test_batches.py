@@ -1,3 +1,6 @@
+import multiprocessing
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +56,33 @@ def test_processes_share_each_batch(processes):
     for batch in range(67 // 8):
         assert sorted(partition[0, :, 0, batch].ravel()) == list(range(8 * batch, 8 * batch + 8))
     assert batches >= 67 // 8
+
+
+def start_loaders(shards, together, failures):
+    torch.set_num_threads(1)
+    together.wait()
+    try:
+        for _ in range(8):
+            train_loader(shards, 7, 0)
+    except Exception as error:
+        failures.put(repr(error))
+    failures.close()
+    failures.join_thread()
+    os._exit(0)  # a forked copy of the test process has nothing to clean up
+
+
+def test_runs_that_start_at_once_do_not_take_each_others_shared_memory(shards):
+    """Without the lock about one start in four fails, since streaming looks for a free name before it takes it."""
+    train_loader(shards, 7, 0)  # so that the processes below start with everything imported
+    context = multiprocessing.get_context("fork")
+    together, failures = context.Barrier(4), context.Queue()
+    processes = [context.Process(target=start_loaders, args=(shards, together, failures)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert failures.empty(), failures.get()
 
 
 @pytest.fixture

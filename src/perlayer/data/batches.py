@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,12 +35,30 @@ def train_loader(shards: str | Path, batch_per_process: int, workers: int) -> St
     """
     from streaming import StreamingDataLoader, StreamingDataset
 
-    data = StreamingDataset(
-        local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
-    )
+    with _alone_in_shared_memory():
+        data = StreamingDataset(
+            local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
+        )
     return StreamingDataLoader(
         data, batch_size=batch_per_process, num_workers=workers, drop_last=True, collate_fn=collate
     )
+
+
+@contextlib.contextmanager
+def _alone_in_shared_memory() -> Iterator[None]:
+    """Let one run at a time start streaming on this machine, with all its processes.
+
+    Streaming looks for the first free name in shared memory and then takes it; two runs that look at once would take
+    the same. The lock lies where every run finds it, whatever its TMPDIR.
+    """
+    import torch.distributed as distributed
+    from filelock import FileLock
+
+    leader = os.environ.get("LOCAL_RANK", "0") == "0"
+    with FileLock(f"/tmp/perlayer-streaming-{os.getuid()}.lock") if leader else contextlib.nullcontext():
+        if distributed.is_available() and distributed.is_initialized():
+            distributed.barrier()
+        yield
 
 
 def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
