@@ -1,6 +1,6 @@
 # Everything starts here: `make` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test lock
+.PHONY: help setup repro test bench lock
 unexport PYTHONHOME PYTHONPATH
 
 # The Python that makes the environment: PYTHON where it is given, else the one of an environment that was made in this
@@ -39,6 +39,9 @@ test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -q -n 2 --dist loadgroup
+
+bench: setup  ## measure what is claimed of speed, each against its bound (ARGS='--json NAME ...')
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python -m benchmarks $(ARGS)
 
 lock: setup  ## resolve constraints.txt anew for every Python and system (UPGRADE=1 takes the newest versions)
 	@.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[lock]'

@@ -4,6 +4,7 @@ from _run import run
 
 
 def train(params, name):
+    import gc
     from pathlib import Path
 
     from perlayer.data.settings import parse_part
@@ -26,8 +27,12 @@ def train(params, name):
         if launch_processes(machine, settings["train"].batch):
             return
 
+        # What the libraries bring stays until the end; to look for garbage in it took a quarter of the import.
+        gc.disable()
         from perlayer.training.run import Recipe, train
 
+        gc.freeze()
+        gc.enable()
         train(
             run_settings,
             Recipe(size=params["size"], **settings),

@@ -1,12 +1,17 @@
 """A stage's errors are one line each, its time is written down, and nothing of that touches its outs."""
 
 import errno
+import hashlib
 import json
 import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from perlayer import stage
+from perlayer import errors, stage
 from perlayer.errors import UserError
 
 PARAMS = "size: smoke\nrecipes: {smoke: {}}\nruns: {baseline: {seed: 3}}\n"
@@ -82,14 +87,33 @@ def test_bad_params_stop_the_stage_before_it_starts(project, capfd):
     assert capfd.readouterr().err == "error: params.yaml: size: expected one of smoke, found 'huge'\n"
 
 
-def test_writes_seconds_and_peak_memory():
+def test_writes_time_memory_size_and_code():
     size = 50_000_000
+    before = time.time()
     assert stage.run(lambda params, run: bytearray(size), "train", ["baseline"]) == 0
     timing = json.loads((stage.TIMINGS / "train@baseline.json").read_text(encoding="utf-8"))
-    assert list(timing) == ["stage", "seconds", "peak_memory_bytes"]
-    assert timing["stage"] == "train@baseline"
+    assert list(timing) == ["stage", "seconds", "peak_memory_bytes", "start", "end", "size", "code"]
+    assert timing["stage"] == "train@baseline" and timing["size"] == "smoke"
     assert 0 <= timing["seconds"] < 60
+    assert timing["end"] - timing["start"] == pytest.approx(timing["seconds"], abs=0.002)
+    assert before - 1 < timing["start"] <= timing["end"] < before + 60  # unix seconds
     assert size < timing["peak_memory_bytes"] < 1e12  # bytes: the process has held at least the array
+    for module in (stage, errors):
+        path = os.path.relpath(module.__file__)
+        assert timing["code"][path] == hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def test_the_code_of_a_stage_is_its_scripts_and_what_it_has_loaded(project):
+    (project / "stages").mkdir()
+    script = project / "stages" / "toy.py"
+    script.write_text("import _run\nfrom perlayer import stage\nstage.run(lambda params: 0, 'toy', [])\n")
+    (project / "stages" / "_run.py").touch()
+    environment = os.environ | {"PYTHONPATH": str(Path(stage.__file__).parents[1])}
+    subprocess.run([sys.executable, "stages/toy.py"], env=environment, check=True)
+    code = json.loads((stage.TIMINGS / "toy.json").read_text(encoding="utf-8"))["code"]
+    assert code["stages/toy.py"] == hashlib.sha256(script.read_bytes()).hexdigest()
+    modules = {Path(path).name for path in set(code) - {"stages/toy.py", "stages/_run.py"}}
+    assert modules == {"__init__.py", "errors.py", "loaded_code.py", "params.py", "stage.py"}
 
 
 def test_a_timing_that_cannot_be_written_fails_nothing(project, capfd):

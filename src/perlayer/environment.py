@@ -9,6 +9,7 @@ from perlayer.errors import UserError
 
 PREFIX = "PERLAYER_"
 MOST = 1_000_000
+WORDS = {"device": ("auto", "cpu", "gpu"), "compile": ("auto", "on", "off")}
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Machine:
     workers: int = 0  # data loader workers a process
     microbatch: int = 0  # sequences a process holds at once; 0: its whole share of the batch
     checkpoint_steps: int = 0  # steps between checkpoints; 0: a tenth of the run
+    compile: str = "auto"  # auto (where there is a C++ compiler), on or off
 
     @classmethod
     def from_environment(cls, environment: dict[str, str] | None = None) -> Machine:
@@ -40,9 +42,9 @@ class Machine:
             if name not in known:
                 raise UserError(f"{name}: unknown environment variable; known ones: {', '.join(known)}")
             field = known[name]
-            if field.name == "device":
-                if text not in ("auto", "cpu", "gpu"):
-                    raise UserError(f"{name}: expected auto, cpu or gpu, found {text!r}")
+            if field.name in WORDS:
+                if text not in WORDS[field.name]:
+                    raise UserError(f"{name}: expected {' or '.join(WORDS[field.name])}, found {text!r}")
                 values[field.name] = text
                 continue
             least = 0 if field.name in ("workers", "microbatch", "checkpoint_steps") else 1

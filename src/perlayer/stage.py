@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perlayer import params
 from perlayer.errors import UserError
+from perlayer.loaded_code import digest, loaded_files
 
 TIMINGS = Path(".perlayer/timings")
 
@@ -21,8 +22,8 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     """Call `function(params, *arguments)` with the checked params.yaml of the working directory.
 
     What the user can mend (a `UserError`, a file that cannot be read or written, a missing package) becomes one line on
-    stderr; any other exception is a fault of ours and goes on with its traceback. Wall seconds and peak memory of a
-    stage that ended well go to .perlayer/timings, which no stage reads.
+    stderr; any other exception is a fault of ours and goes on with its traceback. The time and peak memory of a stage
+    that ended well go to .perlayer/timings, with its size and code; no stage reads them.
 
     Args:
         function: the stage; its first parameter takes the params, the others are the stage's arguments, all text.
@@ -37,9 +38,10 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     except TypeError:
         expected = [parameter.upper() for parameter in inspect.signature(function).parameters][1:]
         return _fail(f"usage: python stages/{name}.py {' '.join(expected)}".rstrip(), status=2)
-    start = time.perf_counter()
+    start, clock = time.time(), time.perf_counter()
     try:
-        function(params.load("params.yaml"), *arguments)
+        choices = params.load("params.yaml")
+        function(choices, *arguments)
     except UserError as error:
         return _fail(f"error: {error}")
     except OSError as error:
@@ -51,7 +53,7 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     except KeyboardInterrupt:
         return _fail(f"{name}: interrupted", status=130)
     if _rank() == 0:
-        _write_timing("@".join([name, *arguments]), time.perf_counter() - start)
+        _write_timing("@".join([name, *arguments]), start, time.perf_counter() - clock, choices["size"])
     return 0
 
 
@@ -76,12 +78,27 @@ def _rank() -> int:
     return int(rank) if rank.isdigit() else 0
 
 
-def _write_timing(name: str, seconds: float) -> None:
+def _write_timing(name: str, start: float, seconds: float, size: str) -> None:
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    timing = {"stage": name, "seconds": round(seconds, 3), "peak_memory_bytes": peak * unit}
+    timing = {
+        "stage": name,
+        "seconds": round(seconds, 3),
+        "peak_memory_bytes": peak * unit,
+        "start": round(start, 3),  # unix seconds
+        "end": round(start + seconds, 3),
+        "size": size,
+    }
     try:
+        timing["code"] = _code()
         TIMINGS.mkdir(parents=True, exist_ok=True)
         (TIMINGS / f"{name}.json").write_text(json.dumps(timing) + "\n", encoding="utf-8")
     except OSError:
         pass  # a timing is a convenience; the stage itself has done its work
+
+
+def _code() -> dict[str, str]:
+    """The hash of the stage script, of how it starts and of each loaded module, by its path from the working folder."""
+    scripts = [getattr(sys.modules.get(name), "__file__", None) for name in ("__main__", "_run")]
+    files = [*loaded_files().values(), *(Path(script) for script in scripts if script)]
+    return dict(sorted((os.path.relpath(file.resolve()), digest(file)) for file in files))

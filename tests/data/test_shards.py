@@ -154,6 +154,23 @@ def test_a_stream_reads_across_chosen_documents():
     for start in range(0, 63):
         for stop in range(start + 1, min(start + 8, 64)):
             assert np.array_equal(stream.read(start, stop), expected[start:stop])
+    starts = np.random.default_rng(0).permutation(56)
+    assert np.array_equal(stream.read_rows(starts, 8), [expected[start : start + 8] for start in starts])
+
+
+def test_the_bytes_are_those_of_the_library_and_of_any_block(eight, tmp_path, monkeypatch):
+    from streaming import MDSWriter
+
+    write_shards(eight, tmp_path / "shards", **SETTINGS)
+    with MDSWriter(out=str(tmp_path / "library"), columns={"tokens": "ndarray:uint16:5"}, hashes=["xxh64"]) as writer:
+        for row in read_split(tmp_path / "shards", "train")[:]:
+            writer.write({"tokens": np.array(row, np.uint16)})
+    monkeypatch.setattr("perlayer.data.shards.BLOCK_TOKENS", 10)
+    write_shards(eight, tmp_path / "blocks", **SETTINGS)
+    for name in ("index.json", "shard.00000.mds"):
+        assert (tmp_path / "shards/train" / name).read_bytes() == (tmp_path / "library" / name).read_bytes()
+    for path in (tmp_path / "shards").rglob("*.*"):
+        assert path.read_bytes() == (tmp_path / "blocks" / path.relative_to(tmp_path / "shards")).read_bytes()
 
 
 def test_good_shards_verify(shards):

@@ -16,6 +16,8 @@ RUNS = """runs:
   separate: {residual: sandwich, readouts: separate, seed: 0}
 """
 
+EAGER = {"PERLAYER_COMPILE": "off"}  # the smoke size is not worth the time of compiling
+
 
 class Project:
     """A folder with the project in it, and the commands one would type there."""
@@ -38,7 +40,7 @@ class Project:
 
     def environment(self, **extra):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder / "src"), **extra}
+        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder / "src"), **EAGER, **extra}
 
     def dvc(self, *words, ok=True):
         return self.command("dvc", *words, ok=ok)

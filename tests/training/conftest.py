@@ -49,4 +49,4 @@ def run_of():
 
 @pytest.fixture
 def machine():
-    return Machine(device="cpu", threads=1, checkpoint_steps=2)
+    return Machine(device="cpu", threads=1, checkpoint_steps=2, compile="off")

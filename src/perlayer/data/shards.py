@@ -14,6 +14,9 @@ from perlayer.data.folders import new_folder
 from perlayer.data.tokens import Tokens, Vocabulary, read_tokens, read_vocabulary
 from perlayer.errors import UserError
 
+# How much of the text memory holds at once.
+BLOCK_TOKENS = 2**20
+
 
 class DocumentStream:
     """Some documents of a text, one after another, as if they were one array of tokens."""
@@ -21,9 +24,12 @@ class DocumentStream:
     def __init__(self, tokens: Tokens, documents: np.ndarray):
         """Take the documents (int64 indices, ascending) of `tokens`."""
         self._ids = tokens.ids
-        self._starts = tokens.offsets[documents]
-        lengths = tokens.offsets[documents + 1] - self._starts
-        self._ends = np.cumsum(lengths)
+        # Neighbours in the text are one span, so that most reads are one slice.
+        first = np.diff(documents, prepend=-2) != 1
+        last = np.roll(first, -1)  # the document before each first one, and the very last
+        self._starts = tokens.offsets[documents[first]]
+        self._ends = np.cumsum(tokens.offsets[documents[last] + 1] - self._starts)
+        self._shifts = self._starts - np.concatenate([[0], self._ends[:-1]])  # from the stream to the text
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
@@ -31,15 +37,25 @@ class DocumentStream:
     def read(self, start: int, stop: int) -> np.ndarray:
         """Tokens start ... stop - 1 of the stream."""
         pieces = []
-        document = int(np.searchsorted(self._ends, start, side="right"))
+        span = int(np.searchsorted(self._ends, start, side="right"))
         while start < stop:
-            end = int(self._ends[document])
-            last = min(stop, end)
-            origin = int(self._starts[document]) - (int(self._ends[document - 1]) if document else 0)
-            pieces.append(self._ids[origin + start : origin + last])
+            last = min(stop, int(self._ends[span]))
+            shift = int(self._shifts[span])
+            pieces.append(self._ids[shift + start : shift + last])
             start = last
-            document += 1
+            span += 1
         return np.concatenate(pieces)
+
+    def read_rows(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """`length` tokens of the stream from each of `starts` (int64): shape (len(starts), length)."""
+        spans = np.searchsorted(self._ends, starts, side="right")
+        inside = starts + length <= self._ends[spans]
+        rows = np.empty((len(starts), length), self._ids.dtype)
+        windows = np.lib.stride_tricks.sliding_window_view(self._ids, length)
+        rows[inside] = windows[(starts + self._shifts[spans])[inside]]
+        for row in np.flatnonzero(~inside):
+            rows[row] = self.read(int(starts[row]), int(starts[row]) + length)
+        return rows
 
 
 def write_shards(
@@ -166,13 +182,26 @@ def _write_split(
     from streaming import MDSWriter
     from tqdm import tqdm
 
-    columns = {COLUMN: f"ndarray:{vocabulary.dtype.name}:{sequence_length + 1}"}
-    with MDSWriter(out=str(folder), columns=columns, hashes=[HASH]) as writer:
-        for row in tqdm(rows, f"shard {folder.name}", unit=" sequences", disable=None):
-            start = int(row) * sequence_length
-            writer.write({COLUMN: stream.read(start, start + sequence_length + 1)})
+    class RowWriter(MDSWriter):
+        def encode_sample(self, sample: dict[str, np.ndarray]) -> bytes:
+            # What the encoding of an array of known type and shape is; the library reads both from text for each row.
+            return sample[COLUMN].tobytes()
+
+    length = sequence_length + 1
+    columns = {COLUMN: f"ndarray:{vocabulary.dtype.name}:{length}"}
+    block = max(1, BLOCK_TOKENS // length)
+    with (
+        RowWriter(out=str(folder), columns=columns, hashes=[HASH]) as writer,
+        tqdm(total=len(rows), desc=f"shard {folder.name}", unit=" sequences", disable=None) as progress,
+    ):
+        for first in range(0, len(rows), block):
+            sequences = stream.read_rows(rows[first : first + block] * sequence_length, length)
+            for sequence in sequences:
+                writer.write({COLUMN: sequence})
+            progress.update(len(sequences))
 
 
 def _target_bytes(stream: DocumentStream, sequences: int, sequence_length: int, bytes_per_token: np.ndarray) -> int:
-    starts = range(0, sequences * sequence_length, sequence_length)
-    return sum(int(bytes_per_token[stream.read(start + 1, start + sequence_length + 1)].sum()) for start in starts)
+    stop = sequences * sequence_length + 1
+    blocks = (stream.read(first, min(first + BLOCK_TOKENS, stop)) for first in range(1, stop, BLOCK_TOKENS))
+    return sum(int(bytes_per_token[block].sum(dtype=np.int64)) for block in blocks)

@@ -2,17 +2,25 @@
 
 Tokens are taken in chunks. Where gradients are wanted, a chunk's gradient is formed while its logits are at hand, so
 that neither logits nor probabilities outlive their chunk (the idea of Liger-Kernel, arXiv 2410.10989, section 3.2, and
-of Cut Cross-Entropy, Wijmans et al. 2024).
+of Cut Cross-Entropy, Wijmans et al. 2024). On a GPU the mean loss goes through Liger-Kernel where that is installed.
 """
 
 from __future__ import annotations
 
+import importlib.util
+
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-# A chunk's logits should stay in a core's cache on a CPU, and fill a GPU without filling its memory.
-LOGITS_AT_ONCE_CPU = 2**17
-LOGITS_AT_ONCE_GPU = 2**26
+from perlayer.losses.known_gradients import with_known_gradients
+
+# Logits of a chunk: few on a CPU, and on a GPU what fills it without filling its memory.
+LOGITS_AT_ONCE_CPU = 2**18
+LOGITS_AT_ONCE_GPU = 2**27
+LEAST_ROWS = 128  # of a chunk, since each reads the whole output matrix
+NARROW = 64  # hidden sizes up to which the weight's gradient is faster transposed (on a CPU)
+SMALLEST_LIKELIHOOD = 1e-30  # whose logarithm is exact to rounding in float32
 
 
 def linear_cross_entropy(
@@ -43,9 +51,117 @@ def linear_cross_entropy(
             f"{tuple(weight.shape)}, {tuple(targets.shape)}"
         )
     flat, flat_targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
-    if reduction == "mean":
-        return _MeanLoss.apply(flat, weight, flat_targets, ignore_index)
-    return _TokenLosses.apply(flat, weight, flat_targets, ignore_index).view(targets.shape)
+    if reduction == "none":
+        return _TokenLosses.apply(flat, weight, flat_targets, ignore_index).view(targets.shape)
+    if hidden.is_cuda and importlib.util.find_spec("liger_kernel"):
+        return _liger_mean_loss(flat, weight, flat_targets, ignore_index)
+    return _mean_loss(flat, weight, flat_targets, ignore_index)
+
+
+def _mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: int) -> Tensor:
+    wanted = [torch.is_grad_enabled() and each.requires_grad for each in (hidden, weight)]
+    with torch.no_grad():
+        counted = targets != ignore_index
+        share = counted.to(_accumulate_dtype(hidden.dtype)) / counted.sum().clamp(min=1)
+        losses, *gradients = _losses_and_gradients(hidden, weight, targets.where(counted, 0), share, *wanted)
+        loss = (losses * counted).sum() / counted.sum().clamp(min=1)
+    return with_known_gradients(loss, (hidden, weight), gradients) if any(wanted) else loss
+
+
+def _liger_mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: int) -> Tensor:
+    from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
+
+    # Its products follow autocast, so that a float32 weight gets a float32 gradient.
+    dtype = _compute_dtype(hidden)
+    return liger_fused_linear_cross_entropy(
+        hidden.to(dtype), weight, targets, ignore_index=ignore_index, accum_dtype=_accumulate_dtype(dtype)
+    ).to(_accumulate_dtype(dtype))
+
+
+def _losses_and_gradients(
+    hidden: Tensor, weight: Tensor, targets: Tensor, share: Tensor, wants_hidden: bool, wants_weight: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """A loss a token (tokens,), and the gradients of sum(share * losses) for `hidden` and `weight`."""
+    dtype = _compute_dtype(hidden)
+    wide = _accumulate_dtype(dtype)
+    with torch.autocast(hidden.device.type, enabled=False):
+        states, matrix = hidden.to(dtype), weight.to(dtype)
+        size = _rows_at_once(len(states), len(matrix), states.device)
+        logits, probabilities = (torch.empty(size, len(matrix), dtype=wide, device=states.device) for _ in range(2))
+        likelihood = torch.empty(len(states), 1, dtype=wide, device=states.device)
+        minus_one = likelihood.new_full((), -1.0).expand(size, 1)
+        hidden_grad = torch.empty_like(states) if wants_hidden else None
+        weight_grad = _WeightGradient(matrix, wide) if wants_weight else None
+        # The share scales what is narrow instead of the logits' gradient, which is as wide as the vocabulary.
+        shared_states = states * share[:, None].to(dtype) if wants_weight else None
+        for start in range(0, len(states), size):
+            rows = slice(start, start + size)
+            some_targets = targets[rows, None]
+            some = probabilities[: len(some_targets)]
+            torch.softmax(_logits(states[rows], matrix, logits), dim=-1, out=some)
+            torch.gather(some, -1, some_targets, out=likelihood[rows])
+            if not (wants_hidden or wants_weight):
+                continue
+            logits_grad = some.scatter_add_(-1, some_targets, minus_one).to(dtype)
+            if wants_hidden:
+                torch.mm(logits_grad, matrix, out=hidden_grad[rows])
+            if wants_weight:
+                weight_grad.add(logits_grad, shared_states[rows])
+        losses = likelihood[:, 0].log().neg_()
+        # A likelihood that underflows is rare: its loss is taken from the logits themselves.
+        for rare in (likelihood[:, 0] < SMALLEST_LIKELIHOOD).nonzero()[:, 0].split(size):
+            losses[rare] = functional.cross_entropy(
+                _logits(states[rare], matrix, logits), targets[rare], reduction="none"
+            )
+        if wants_hidden:
+            hidden_grad = hidden_grad.mul_(share[:, None].to(dtype)).to(hidden.dtype)
+        return losses, hidden_grad, weight_grad.total.to(weight.dtype) if wants_weight else None
+
+
+def _logits(states: Tensor, matrix: Tensor, buffer: Tensor) -> Tensor:
+    """states @ matrix.T in the first rows of the buffer, in its dtype."""
+    logits = buffer[: len(states)]
+    return torch.mm(states, matrix.mT, out=logits) if states.dtype == logits.dtype else logits.copy_(states @ matrix.mT)
+
+
+class _WeightGradient:
+    """The sum over chunks of logits_grad.T @ states, (vocabulary, hidden)."""
+
+    def __init__(self, matrix: Tensor, dtype: torch.dtype):
+        self.transposed = matrix.device.type == "cpu" and matrix.shape[1] <= NARROW
+        self.sum = torch.zeros_like(matrix.mT if self.transposed else matrix, dtype=dtype).contiguous()
+
+    def add(self, logits_grad: Tensor, states: Tensor) -> None:
+        left, right = (states.mT, logits_grad) if self.transposed else (logits_grad.mT, states)
+        if self.sum.dtype == left.dtype:
+            self.sum.addmm_(left, right)
+        else:
+            self.sum += left @ right
+
+    @property
+    def total(self) -> Tensor:
+        return self.sum.mT.contiguous() if self.transposed else self.sum
+
+
+class _TokenLosses(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, hidden, weight, targets, ignore_index):
+        counted = targets != ignore_index
+        safe = targets.where(counted, 0)
+        ctx.save_for_backward(hidden, weight, safe, counted)
+        ctx.compute_dtype = _compute_dtype(hidden)
+        return _losses_and_gradients(hidden, weight, safe, counted, False, False)[0] * counted
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        hidden, weight, safe, counted = ctx.saved_tensors
+        kind, dtype = hidden.device.type, ctx.compute_dtype
+        with torch.autocast(kind, dtype=dtype, enabled=dtype != hidden.dtype):
+            _, *gradients = _losses_and_gradients(
+                hidden, weight, safe, grad_output * counted, *ctx.needs_input_grad[:2]
+            )
+        return *gradients, None, None
 
 
 def _compute_dtype(hidden: Tensor) -> torch.dtype:
@@ -57,96 +173,8 @@ def _accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-def _chunks(targets: Tensor, weight: Tensor) -> list[slice]:
-    at_once = LOGITS_AT_ONCE_CPU if targets.device.type == "cpu" else LOGITS_AT_ONCE_GPU
-    size = max(1, at_once // len(weight))
-    return [slice(start, min(start + size, len(targets))) for start in range(0, len(targets), size)]
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """total += left @ right, with the sum in the dtype of `total`."""
-    if total.dtype == left.dtype:
-        total.addmm_(left, right)
-    else:
-        total += left @ right
-
-
-def _losses_and_probabilities(hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    logits = (hidden @ weight.mT).to(_accumulate_dtype(hidden.dtype))
-    probabilities = torch.softmax(logits, dim=-1)
-    # log of the partition sum from the likeliest token, whose probability never underflows
-    log_partition = logits.amax(-1) - probabilities.amax(-1).log()
-    return log_partition - logits.gather(-1, targets[:, None])[:, 0], probabilities
-
-
-class _MeanLoss(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, hidden, weight, targets, ignore_index):
-        dtype = _compute_dtype(hidden)
-        with torch.autocast(hidden.device.type, enabled=False):
-            states, matrix = hidden.to(dtype), weight.to(dtype)
-            wide = _accumulate_dtype(dtype)
-            counted = targets != ignore_index
-            count = counted.sum().clamp(min=1)
-            safe = targets.where(counted, 0)
-            total = torch.zeros((), dtype=wide, device=hidden.device)
-            need_hidden, need_weight = ctx.needs_input_grad[:2]
-            hidden_grad = torch.empty_like(states) if need_hidden else None
-            weight_grad = torch.zeros_like(matrix, dtype=wide) if need_weight else None
-            for rows in _chunks(targets, weight):
-                losses, probabilities = _losses_and_probabilities(states[rows], matrix, safe[rows])
-                total += (losses * counted[rows]).sum()
-                if not (need_hidden or need_weight):
-                    continue
-                probabilities.scatter_add_(-1, safe[rows, None], -torch.ones_like(losses)[:, None])
-                logits_grad = probabilities.mul_((counted[rows].to(wide) / count)[:, None]).to(dtype)
-                if need_hidden:
-                    torch.mm(logits_grad, matrix, out=hidden_grad[rows])
-                if need_weight:
-                    _add_product(weight_grad, logits_grad.mT, states[rows])
-        ctx.save_for_backward(hidden_grad, weight_grad)
-        ctx.dtypes = hidden.dtype, weight.dtype
-        return total / count
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        hidden_grad, weight_grad = ctx.saved_tensors
-        hidden_dtype, weight_dtype = ctx.dtypes
-        return (
-            None if hidden_grad is None else (hidden_grad * grad_output).to(hidden_dtype),
-            None if weight_grad is None else (weight_grad * grad_output).to(weight_dtype),
-            None,
-            None,
-        )
-
-
-class _TokenLosses(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, hidden, weight, targets, ignore_index):
-        ctx.compute_dtype = dtype = _compute_dtype(hidden)
-        with torch.autocast(hidden.device.type, enabled=False):
-            states, matrix = hidden.to(dtype), weight.to(dtype)
-            counted = targets != ignore_index
-            safe = targets.where(counted, 0)
-            chunks = [
-                _losses_and_probabilities(states[rows], matrix, safe[rows])[0] for rows in _chunks(targets, weight)
-            ]
-        ctx.save_for_backward(hidden, weight, safe, counted)
-        return torch.cat(chunks) * counted if chunks else hidden.new_zeros(0, dtype=_accumulate_dtype(dtype))
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        hidden, weight, safe, counted = ctx.saved_tensors
-        dtype = ctx.compute_dtype
-        with torch.autocast(hidden.device.type, enabled=False):
-            states, matrix = hidden.to(dtype), weight.to(dtype)
-            scale = grad_output * counted
-            hidden_grad = torch.empty_like(states)
-            weight_grad = torch.zeros_like(matrix, dtype=_accumulate_dtype(dtype))
-            for rows in _chunks(safe, weight):
-                _, probabilities = _losses_and_probabilities(states[rows], matrix, safe[rows])
-                probabilities.scatter_add_(-1, safe[rows, None], -torch.ones_like(scale[rows])[:, None])
-                logits_grad = probabilities.mul_(scale[rows, None]).to(dtype)
-                torch.mm(logits_grad, matrix, out=hidden_grad[rows])
-                _add_product(weight_grad, logits_grad.mT, states[rows])
-        return hidden_grad.to(hidden.dtype), weight_grad.to(weight.dtype), None, None
+def _rows_at_once(tokens: int, vocabulary: int, device: torch.device) -> int:
+    """Rows of a chunk, so that all chunks are about as large."""
+    at_once = LOGITS_AT_ONCE_CPU if device.type == "cpu" else LOGITS_AT_ONCE_GPU
+    chunks = -(-tokens // max(LEAST_ROWS, at_once // vocabulary))
+    return -(-tokens // max(1, chunks))

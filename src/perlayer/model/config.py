@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from perlayer.errors import require
 
 LARGEST = 2**20
+
+
+def design_names() -> list[str]:
+    """The residual designs that exist: the files of their folder."""
+    folder = Path(__file__).with_name("residual")
+    return sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "protocol"))
 
 
 @dataclass(frozen=True)

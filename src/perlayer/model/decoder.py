@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -15,6 +16,20 @@ from perlayer.model.residual.protocol import ResidualDesign, Sublayer, build_des
 from perlayer.model.rotary import rotary_tables
 
 StateHook = Callable[[object, int], object]
+
+
+def run_layer(
+    design: ResidualDesign,
+    state: Any,
+    attention: Sublayer,
+    mlp: Sublayer,
+    rotary: tuple[Tensor, Tensor],
+    mask: Tensor | None,
+) -> Any:
+    """The state after one layer: both of its sublayers, each between the design's read and write."""
+    output = attention.block.self_attn(design.read(state, attention), rotary=rotary, mask=mask)
+    state = design.write(state, attention, output)
+    return design.write(state, mlp, mlp.block.mlp(design.read(state, mlp)))
 
 
 class DecoderStack(nn.Module):
@@ -42,6 +57,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         self.design = build_design(config)
+        self.run_layer = run_layer  # or a compiled one
         self.model = DecoderStack(config, self.design)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         cosine, sine = rotary_tables(config.sequence_length, config.head_dim, config.rope_theta)
@@ -79,11 +95,8 @@ class Decoder(nn.Module):
             if layer > 0:
                 block = self.model.layers[layer - 1]
                 attention = Sublayer(2 * layer - 2, layer, "attention", block)
-                state = design.write(
-                    state, attention, block.self_attn(design.read(state, attention), rotary=rotary, mask=mask)
-                )
                 mlp = Sublayer(2 * layer - 1, layer, "mlp", block)
-                state = design.write(state, mlp, block.mlp(design.read(state, mlp)))
+                state = self.run_layer(design, state, attention, mlp, rotary, mask)
             taps.append(design.tap(state, layer))
             if between_layers is not None:
                 state = between_layers(state, layer)

@@ -26,5 +26,6 @@ def attention_mask(tokens: Tensor, eos_id: int) -> Tensor:
         float32 (batch, 1, length, length), query before key; added to the attention scores.
     """
     documents = document_ids(tokens, eos_id)
-    allowed = (documents[:, :, None] == documents[:, None, :]).tril_()
-    return torch.zeros(allowed.shape, device=tokens.device).masked_fill_(~allowed, -torch.inf)[:, None]
+    length = tokens.shape[1]
+    causal = torch.full((length, length), -torch.inf, device=tokens.device).triu_(1)
+    return torch.where(documents[:, :, None] == documents[:, None, :], causal, -torch.inf)[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -14,6 +14,9 @@ from perlayer.optim.newton_schulz import orthogonalize
 
 KINDS = ("muonh", "adamh", "adam")
 SMALLEST_NORM = 1e-10
+# Elements that are updated together: what a core's cache holds, or what fills a GPU; temporaries are no larger.
+BLOCK_CPU = 2**17
+BLOCK_GPU = 2**26
 
 
 class Hyperball(Optimizer):
@@ -63,72 +66,123 @@ class Hyperball(Optimizer):
             parameters = [p for p in group["params"] if p.grad is not None]
             if not parameters:
                 continue
-            gradients = clip_by_global_norm([p.grad for p in parameters], group["max_grad_norm"])
+            clip = clip_factor([p.grad for p in parameters], group["max_grad_norm"])
             if group["kind"] == "muonh":
-                self._muonh(group, parameters, gradients)
+                self._muonh(group, parameters, clip)
             else:
-                directions = self._adam_directions(group, parameters, gradients)
-                if group["kind"] == "adamh":
-                    angular_step(parameters, directions, group["lr"])
-                else:
-                    torch._foreach_add_(parameters, directions, alpha=-group["lr"])
+                self._adam(group, parameters, clip)
         return loss
 
-    def _muonh(self, group: dict[str, Any], parameters: list[Tensor], gradients: list[Tensor]) -> None:
+    def _muonh(self, group: dict[str, Any], parameters: list[Tensor], clip: Tensor) -> None:
         momentum = group["momentum"]
-        buffers = []
+        by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
         for parameter in parameters:
-            state = self.state[parameter]
-            if not state:
-                state["momentum"] = torch.zeros_like(parameter)
-            buffers.append(state["momentum"])
-        torch._foreach_mul_(buffers, momentum)
-        torch._foreach_add_(buffers, gradients)
-        updates = torch._foreach_add(gradients, buffers, alpha=momentum)
-        by_shape: dict[torch.Size, list[int]] = defaultdict(list)
-        for index, parameter in enumerate(parameters):
-            by_shape[parameter.shape].append(index)
-        directions: list[Tensor] = [None] * len(parameters)
-        for indices in by_shape.values():
-            stacked = torch.stack([updates[index] for index in indices])
-            orthogonal = orthogonalize(stacked, group["newton_schulz_steps"], group["muon_epsilon"])
-            for index, direction in zip(indices, orthogonal.unbind()):
-                directions[index] = direction
-        angular_step(parameters, directions, group["lr"])
+            by_shape[parameter.shape].append(parameter)
+        for alike in by_shape.values():
+            for some in at_once(alike):
+                gradients = torch.stack([p.grad for p in some]).mul_(clip)
+                buffers = self._states(some, "momentum")
+                torch._foreach_mul_(buffers, momentum)
+                torch._foreach_add_(buffers, list(gradients.unbind()))
+                updates = gradients.add_(torch.stack(buffers), alpha=momentum)
+                matrices = torch.stack(some)
+                angular_step(
+                    matrices, orthogonalize(updates, group["newton_schulz_steps"], group["muon_epsilon"]), group["lr"]
+                )
+                torch._foreach_copy_(some, list(matrices.unbind()))
 
-    def _adam_directions(
-        self, group: dict[str, Any], parameters: list[Tensor], gradients: list[Tensor]
-    ) -> list[Tensor]:
-        beta1, beta2 = group["betas"]
-        for parameter in parameters:
-            state = self.state[parameter]
-            if not state:
-                state["first"] = torch.zeros_like(parameter)
-                state["second"] = torch.zeros_like(parameter)
-        states = [self.state[parameter] for parameter in parameters]
+    def _adam(self, group: dict[str, Any], parameters: list[Tensor], clip: Tensor) -> None:
         step = group["step"] = group.get("step", 0) + 1
-        first, second = [state["first"] for state in states], [state["second"] for state in states]
-        torch._foreach_lerp_(first, gradients, 1.0 - beta1)
-        torch._foreach_mul_(second, beta2)
-        torch._foreach_addcmul_(second, gradients, gradients, 1.0 - beta2)
-        denominators = torch._foreach_div(second, 1.0 - beta2**step)
-        torch._foreach_sqrt_(denominators)
-        torch._foreach_add_(denominators, group["adam_epsilon"])
-        directions = torch._foreach_div(first, 1.0 - beta1**step)
-        torch._foreach_div_(directions, denominators)
-        return directions
+        for some in at_once(parameters):
+            first, second = self._states(some, "first"), self._states(some, "second")
+            directions = [torch.empty_like(p) for p in some]
+            for block in blocks([p.grad for p in some], first, second, directions):
+                _adam_directions(*block, clip, step, group["betas"], group["adam_epsilon"])
+            if group["kind"] == "adamh":
+                for parameter, direction in zip(some, directions):
+                    angular_step(parameter[None], direction[None], group["lr"])
+            else:
+                torch._foreach_add_(some, directions, alpha=-group["lr"])
+
+    def _states(self, parameters: list[Tensor], name: str) -> list[Tensor]:
+        for parameter in parameters:
+            if name not in self.state[parameter]:
+                self.state[parameter][name] = torch.zeros_like(parameter)
+        return [self.state[parameter][name] for parameter in parameters]
+
+
+def _adam_directions(
+    gradients: list[Tensor],
+    first: list[Tensor],
+    second: list[Tensor],
+    directions: list[Tensor],
+    clip: Tensor,
+    step: int,
+    betas: tuple[float, float],
+    epsilon: float,
+) -> None:
+    """Update Adam's moments, and write where they point to into `directions`."""
+    beta1, beta2 = betas
+    gradients = torch._foreach_mul(gradients, clip)
+    torch._foreach_lerp_(first, gradients, 1.0 - beta1)
+    torch._foreach_mul_(second, beta2)
+    torch._foreach_addcmul_(second, gradients, gradients, 1.0 - beta2)
+    denominators = torch._foreach_div(second, 1.0 - beta2**step)
+    torch._foreach_sqrt_(denominators)
+    torch._foreach_add_(denominators, epsilon)
+    torch._foreach_copy_(directions, first)
+    torch._foreach_div_(directions, 1.0 - beta1**step)
+    torch._foreach_div_(directions, denominators)
+
+
+def at_once(parameters: list[Tensor]) -> Iterator[list[Tensor]]:
+    """Parts of a list that are updated together: of at most a block's elements, or one larger parameter alone."""
+    part: list[Tensor] = []
+    for parameter in parameters:
+        if part and sum(p.numel() for p in part) + parameter.numel() > _block(parameter):
+            yield part
+            part = []
+        part.append(parameter)
+    yield part
+
+
+def blocks(*lists: list[Tensor]) -> Iterator[tuple[list[Tensor], ...]]:
+    """Lists of tensors of equal shapes as they are, or where each holds one large tensor, its flat blocks in turn."""
+    size = _block(lists[0][0])
+    if len(lists[0]) > 1 or lists[0][0].numel() <= size:
+        yield lists
+        return
+    for flat in zip(*(tensor.view(-1).split(size) for (tensor,) in lists)):
+        yield tuple([piece] for piece in flat)
+
+
+def _block(tensor: Tensor) -> int:
+    return BLOCK_CPU if tensor.device.type == "cpu" else BLOCK_GPU
+
+
+def clip_factor(gradients: list[Tensor], max_norm: float) -> Tensor:
+    """What to multiply gradients with so that their joint Euclidean norm is at most `max_norm`: a scalar, at most 1."""
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    return torch.clamp(max_norm / norm, max=1.0)
 
 
 def clip_by_global_norm(gradients: list[Tensor], max_norm: float) -> list[Tensor]:
     """Scale a list of gradients so that their joint Euclidean norm is at most `max_norm`; the inputs stay."""
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    return torch._foreach_mul(gradients, torch.clamp(max_norm / norm, max=1.0))
+    return torch._foreach_mul(gradients, clip_factor(gradients, max_norm))
 
 
-def angular_step(parameters: list[Tensor], directions: list[Tensor], rate: float) -> None:
-    """Move each matrix by `rate` of its own norm along its direction, then restore its Frobenius norm, in place."""
-    norms = torch._foreach_norm(parameters)
-    lengths = torch._foreach_clamp_min(torch._foreach_norm(directions), SMALLEST_NORM)
-    moves = torch._foreach_mul(directions, torch._foreach_div(torch._foreach_mul(norms, rate), lengths))
-    torch._foreach_sub_(parameters, moves)
-    torch._foreach_mul_(parameters, torch._foreach_div(norms, torch._foreach_norm(parameters)))
+def angular_step(matrices: Tensor, directions: Tensor, rate: float) -> None:
+    """Move each matrix by `rate` of its own norm along its direction, then restore its Frobenius norm, in place.
+
+    Args:
+        matrices: (count, rows, columns).
+        directions: the same shape; they are used up.
+    """
+
+    def norms(of: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(of, dim=(-2, -1), keepdim=True)
+
+    before = norms(matrices)
+    directions.mul_(rate * before / norms(directions).clamp_min(SMALLEST_NORM))
+    matrices.sub_(directions)
+    matrices.mul_(before / norms(matrices))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from composer.models import ComposerModel
 from torch import Tensor, nn
 
@@ -18,10 +19,19 @@ class PerLayerModel(ComposerModel):
     Algorithms add to the loss, and may put auxiliary readouts into `readouts`.
     """
 
-    def __init__(self, decoder: Decoder):
+    def __init__(self, decoder: Decoder, compute_dtype: torch.dtype = torch.float32):
         super().__init__()
         self.decoder = decoder
+        self.compute_dtype = compute_dtype
         self.readouts: nn.ModuleDict | None = None
+
+    def autocast(self) -> torch.autocast:
+        """The context in which products run in the compute dtype; weights, gradients and statistics stay float32.
+
+        Composer's own knows no bfloat16 on a CPU.
+        """
+        kind = self.decoder.lm_head.weight.device.type
+        return torch.autocast(kind, torch.bfloat16, enabled=self.compute_dtype == torch.bfloat16)
 
     @property
     def head(self) -> Reading:
@@ -29,12 +39,14 @@ class PerLayerModel(ComposerModel):
         return Reading(self.decoder.config.layers, "head")
 
     def forward(self, batch: dict[str, Tensor]) -> list[Tensor]:
-        return self.decoder(batch["tokens"][:, :-1])
+        with self.autocast():
+            return self.decoder(batch["tokens"][:, :-1])
 
     def final_loss(self, taps: list[Tensor], tokens: Tensor, reduction: str = "mean") -> Tensor:
         """Next-token cross-entropy of the model's own norm and head, in nats."""
-        hidden = self.decoder.model.norm(taps[-1])
-        return linear_cross_entropy(hidden, self.decoder.lm_head.weight, tokens[:, 1:], reduction=reduction)
+        with self.autocast():
+            hidden = self.decoder.model.norm(taps[-1])
+            return linear_cross_entropy(hidden, self.decoder.lm_head.weight, tokens[:, 1:], reduction=reduction)
 
     def loss(self, outputs: list[Tensor], batch: dict[str, Tensor]) -> dict[str, Tensor]:
         final = self.final_loss(outputs, batch["tokens"])

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from composer.core import Precision, get_precision_context
 from composer.utils import dist
 from torch import Tensor
 
@@ -30,9 +29,7 @@ class Total:
         return self.nats / self.targets
 
 
-def evaluate(
-    token_losses: TokenLosses, rows: Split, batch: int, device: torch.device, precision: Precision
-) -> dict[Reading, Total]:
+def evaluate(token_losses: TokenLosses, rows: Split, batch: int, device: torch.device) -> dict[Reading, Total]:
     """Sum the losses of every reading over validation rows, each row once, whatever the number of processes.
 
     Args:
@@ -45,7 +42,7 @@ def evaluate(
     """
     nats: dict[Reading, Tensor] = {}
     targets: dict[Reading, int] = {}
-    with torch.inference_mode(), get_precision_context(precision):
+    with torch.inference_mode():
         for some in rows.batches(batch, dist.get_global_rank(), dist.get_world_size()):
             tokens = torch.from_numpy(some).to(device)
             for reading, losses in token_losses(tokens).items():

@@ -11,12 +11,15 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from composer import Trainer
-from composer.core import Algorithm, Precision, State
-from composer.utils import dist
+from composer.algorithms import EMA
+from composer.core import State
+from composer.utils import collect_env, dist
 from torch import Tensor
+from torch._dynamo.exc import BackendCompilerFailed
 
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext, build_algorithm
 from perlayer.data.batches import Split, read_split, train_loader
@@ -25,10 +28,12 @@ from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
 from perlayer.model.config import AttentionSettings, ModelConfig, ModelSettings
-from perlayer.model.decoder import Decoder
+from perlayer.model.decoder import Decoder, run_layer
 from perlayer.optim.groups import parameter_groups
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
+from perlayer.training.allocator import keep_freed_memory
+from perlayer.training.compilation import compiled_layer, wants_compilation
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, evaluate
 from perlayer.training.launch import share_of_batch
@@ -60,6 +65,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             be written, or a loss that is not finite.
     """
     _quiet_libraries()
+    _skip_environment_report()
     check_warmup(recipe.size, recipe.optimizer, recipe.train)
     verify_shards(shards)
     data = read_dataset(shards)
@@ -69,8 +75,9 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             f"found {recipe.train.batch}"
         )
     device = _device(machine)
-    precision = _precision(recipe, device)
+    machine = dataclasses.replace(machine, compile="on" if wants_compilation(machine) else "off")
     torch.set_num_threads(machine.threads)
+    keep_freed_memory()
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
     torch.use_deterministic_algorithms(True, warn_only=True)
     dist.initialize_dist(device, timeout=600)
@@ -79,45 +86,28 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     if dist.get_global_rank() == 0:
         _check_writable(outs)
 
-    decoder = Decoder(_model_config(run, recipe, data))
-    decoder.initialize(run.seed)
-    model = PerLayerModel(decoder)
-    algorithms = {
-        name: build_algorithm(name, settings, RunContext(run.seed, recipe.train.steps))
-        for name, settings in run.algorithms.items()
-    }
-    log = LayerLog(run.name, recipe.train.steps, quiet=sys.stderr.isatty() or dist.get_global_rank() != 0)
     microbatch = min(machine.microbatch or local_batch, local_batch)
     scratch = scratch_folder(run.name, _definition(run, recipe, shards, machine, device, microbatch))
-    trainer = Trainer(
-        model=model,
-        optimizers=_optimizer(decoder, recipe.optimizer),
-        train_dataloader=train_loader(shards, local_batch, machine.workers),
-        max_duration=f"{recipe.train.steps}ba",
-        algorithms=list(algorithms.values()),
-        callbacks=[_schedule(recipe)],
-        loggers=[log],
-        device=device,
-        precision=precision,
-        device_train_microbatch_size=microbatch,
-        seed=run.seed,
-        run_name=run.name,
-        save_folder=str(scratch),
-        save_interval=f"{_checkpoint_interval(recipe.train.steps, machine)}ba",
-        save_num_checkpoints_to_keep=1,
-        save_overwrite=True,
-        autoresume=True,
-        progress_bar=sys.stderr.isatty(),
-        dist_timeout=600.0,
-    )
+    checkpoints = {
+        "save_folder": str(scratch),
+        "save_interval": f"{_checkpoint_interval(recipe.train.steps, machine)}ba",
+        "save_num_checkpoints_to_keep": 1,
+        "save_overwrite": True,
+        "autoresume": True,
+    }
+    trainer, model, log = assemble(run, recipe, shards, machine, device, **checkpoints)
     if trainer.state.timestamp.batch.value < recipe.train.steps:
         try:
             trainer.fit()
+        except BackendCompilerFailed as error:
+            raise UserError(
+                f"run {run.name}: the compiler failed ({_first_line(error)}); PERLAYER_COMPILE=off trains without it"
+            ) from None
         except RuntimeError as error:
             if "PytorchStreamWriter" not in str(error):
                 raise
             raise UserError(f"{scratch}: the checkpoint cannot be written; is the disk full?") from None
-    totals, averaged = _validate(model, algorithms, trainer.state, read_split(shards, "val"), microbatch)
+    totals, averaged = _validate(model, trainer.state, read_split(shards, "val"), microbatch)
     trainer.close()
     if dist.get_global_rank() == 0:
         results = Results(
@@ -134,24 +124,63 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def assemble(
+    run: Run, recipe: Recipe, shards: Path, machine: Machine, device: str, **checkpoints: Any
+) -> tuple[Trainer, PerLayerModel, LayerLog]:
+    """The trainer of a run from its first update, its model, and the log of its losses.
+
+    Args:
+        device: cpu or gpu.
+        checkpoints: what Composer's trainer is told of saving and resuming.
+    """
+    local_batch = share_of_batch(recipe.train.batch, dist.get_world_size())
+    decoder = Decoder(_model_config(run, recipe, read_dataset(shards)))
+    decoder.initialize(run.seed)
+    if wants_compilation(machine):
+        decoder.run_layer = compiled_layer(decoder)
+    context = RunContext(run.seed, recipe.train.steps)
+    log = LayerLog(run.name, recipe.train.steps, quiet=sys.stderr.isatty() or dist.get_global_rank() != 0)
+    model = PerLayerModel(decoder, getattr(torch, recipe.train.compute_dtype))
+    trainer = Trainer(
+        model=model,
+        optimizers=_optimizer(decoder, recipe.optimizer),
+        train_dataloader=train_loader(shards, local_batch, machine.workers),
+        max_duration=f"{recipe.train.steps}ba",
+        algorithms=[build_algorithm(name, settings, context) for name, settings in run.algorithms.items()],
+        callbacks=[_schedule(recipe)],
+        loggers=[log],
+        device=device,
+        precision="fp32",  # the model casts by itself
+        device_train_microbatch_size=min(machine.microbatch or local_batch, local_batch),
+        seed=run.seed,
+        run_name=run.name,
+        progress_bar=sys.stderr.isatty(),
+        dist_timeout=600.0,
+        **checkpoints,
+    )
+    return trainer, model, log
+
+
 def _validate(
-    model: PerLayerModel, algorithms: dict[str, Algorithm], state: State, rows: Split, batch: int
+    model: PerLayerModel, state: State, rows: Split, batch: int
 ) -> tuple[dict[Reading, Total], dict[Reading, Total]]:
     """Validation losses of the raw weights, and of the averaged ones where the run keeps an average."""
-    readers = [algorithm for algorithm in algorithms.values() if isinstance(algorithm, RunAlgorithm)]
+    readers = [algorithm for algorithm in state.algorithms if isinstance(algorithm, RunAlgorithm)]
 
     def token_losses(tokens: Tensor) -> dict[Reading, Tensor]:
-        taps = model.decoder(tokens[:, :-1])
+        with model.autocast():
+            taps = model.decoder(tokens[:, :-1])
         losses = {model.head: model.final_loss(taps, tokens, reduction="none")}
         for reader in readers:
             losses |= reader.validation_losses(taps, tokens)
         return losses
 
     def totals() -> dict[Reading, Total]:
-        return evaluate(token_losses, rows, batch, model.decoder.lm_head.weight.device, state.precision)
+        return evaluate(token_losses, rows, batch, model.decoder.lm_head.weight.device)
 
     model.eval()
-    average = algorithms.get("ema")
+    model.decoder.run_layer = run_layer  # batches of another size, and too few of them to compile for
+    average = next((algorithm for algorithm in state.algorithms if isinstance(algorithm, EMA)), None)
     if average is None:
         return totals(), {}
     average.restore_training_weights(state.model)
@@ -192,17 +221,6 @@ def _schedule(recipe: Recipe) -> LearningRateSchedule:
     return LearningRateSchedule(recipe.train.steps, settings.schedule, settings.warmup, settings.decay)
 
 
-def _precision(recipe: Recipe, device: str) -> Precision:
-    if recipe.train.compute_dtype == "float32":
-        return Precision.FP32
-    if device == "cpu":
-        raise UserError(
-            f"recipes.{recipe.size}.train.compute_dtype: bfloat16 is for a GPU, and none is used here; "
-            "expected float32 on a CPU"
-        )
-    return Precision.AMP_BF16
-
-
 def _device(machine: Machine) -> str:
     available = torch.cuda.is_available()
     if machine.device == "gpu" and not available:
@@ -225,6 +243,7 @@ def _definition(run: Run, recipe: Recipe, shards: Path, machine: Machine, device
         "device": torch.cuda.get_device_name() if device == "gpu" else "cpu",
         "processes": dist.get_world_size(),
         "microbatch": microbatch,
+        "compile": machine.compile,
         "torch": torch.__version__,
     }
 
@@ -247,3 +266,13 @@ def _quiet_libraries() -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module=r"(composer|streaming|torch|torchmetrics)\b.*")
     warnings.filterwarnings("ignore", message=".*(scheduler|eval_dataloader|checkpoint).*")
+
+
+def _skip_environment_report() -> None:
+    # Composer asks another process for the processor's name and clock, over a second, and looks for its own commit
+    # with every checkpoint, only to note both there; nothing reads them.
+    collect_env.get_cpu_model = collect_env.get_composer_commit_hash = lambda: None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

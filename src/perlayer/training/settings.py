@@ -10,12 +10,11 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import UserError, require
-from perlayer.model.config import LARGEST
+from perlayer.model.config import LARGEST, design_names
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse
 
 ALGORITHMS = Path(__file__).parents[1] / "algorithms"
-DESIGNS = Path(__file__).parents[1] / "model" / "residual"
 LARGEST_SEED = 2**32 - 1
 
 
@@ -71,11 +70,6 @@ def check_warmup(size: str, optimizer: OptimizerSettings, train: TrainSettings) 
             f"params.yaml: recipes.{size}.optimizer.warmup: expected fewer than the {train.steps} steps of the run, "
             f"found {optimizer.warmup}"
         )
-
-
-def design_names() -> list[str]:
-    """The residual designs that exist: the files of their folder."""
-    return sorted(path.stem for path in DESIGNS.glob("*.py") if path.stem not in ("__init__", "protocol"))
 
 
 def optional_algorithms() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from composer.core import Event, State, get_precision_context
+from composer.core import Event, State
 from composer.loggers import Logger
 from torch import Tensor
 
@@ -40,23 +40,21 @@ class PerLayerLoss(RunAlgorithm):
                         optimizer.add_param_group(group)
             return
         targets = state.batch["tokens"][:, 1:]
-        with get_precision_context(state.precision, state.precision_config):
-            losses = {
-                reading.key: loss for reading, loss in self._losses(state.outputs, targets, reduction="mean").items()
-            }
+        losses = {reading.key: loss for reading, loss in self._losses(state.outputs, targets, "mean").items()}
         state.loss = {**state.loss, **losses, "total": sum(losses.values(), state.loss["total"])}
 
     def validation_losses(self, taps: list[Tensor], tokens: Tensor) -> dict[Reading, Tensor]:
-        return self._losses(taps, tokens[:, 1:], reduction="none")
+        return self._losses(taps, tokens[:, 1:], "none")
 
     def _losses(self, taps: list[Tensor], targets: Tensor, reduction: str) -> dict[Reading, Tensor]:
         decoder = self.model.decoder
-        return {
-            Reading(layer, self.settings.readout): layer_loss(
-                decoder, self.model.readouts, self.settings.readouts, layer, taps[layer], targets, reduction
-            )
-            for layer in range(1, decoder.config.layers)
-        }
+        with self.model.autocast():
+            return {
+                Reading(layer, self.settings.readout): layer_loss(
+                    decoder, self.model.readouts, self.settings.readouts, layer, taps[layer], targets, reduction
+                )
+                for layer in range(1, decoder.config.layers)
+            }
 
 
 def build(settings: Settings, context: RunContext) -> PerLayerLoss:

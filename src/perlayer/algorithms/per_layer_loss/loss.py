@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from perlayer.losses.known_gradients import gradients_at_once
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 from perlayer.model.decoder import Decoder
 from perlayer.model.norm import rms_norm
@@ -29,13 +30,18 @@ def layer_loss(
         targets: token ids (batch, length).
         reduction: "mean" or "none", as in `linear_cross_entropy`.
     """
+
+    def read(tap: Tensor, norm: Tensor, weight: Tensor) -> Tensor:
+        hidden = rms_norm(tap, norm, decoder.config.norm_epsilon)
+        return linear_cross_entropy(hidden, weight, targets, reduction=reduction)
+
     if kind in ("probes", "separate"):
         readout = readouts[str(layer)]
         norm, weight = readout.norm.weight, readout.lm_head.weight
-        if kind == "probes":
-            tap = tap.detach()
-    else:
-        norm, weight = decoder.model.norm.weight, decoder.lm_head.weight
-        if kind == "shared_stop_gradient":
-            norm, weight = norm.detach(), weight.detach()
-    return linear_cross_entropy(rms_norm(tap, norm, decoder.config.norm_epsilon), weight, targets, reduction=reduction)
+        if kind == "probes" and reduction == "mean":
+            return gradients_at_once(read, tap.detach(), norm, weight)
+        return read(tap, norm, weight)
+    norm, weight = decoder.model.norm.weight, decoder.lm_head.weight
+    if kind == "shared_stop_gradient":
+        norm, weight = norm.detach(), weight.detach()
+    return read(tap, norm, weight)

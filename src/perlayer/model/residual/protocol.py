@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from perlayer.errors import UserError
+from perlayer.model.config import design_names
 
 if TYPE_CHECKING:
     from perlayer.model.config import ModelConfig
     from perlayer.model.decoder import Decoder
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Sublayer:
-    """Where a design is asked to read or write: the attention or the MLP of one block."""
+    """Where a design is asked to read or write: the attention or the MLP of one block.
+
+    A compiled layer is compiled anew for each value of `index` or `layer` if its design looks at them.
+    """
 
     index: int  # 0-based over the whole model: attention of layer k is 2k-2, its MLP 2k-1
     layer: int  # 1-based
@@ -69,12 +72,6 @@ class ResidualDesign:
     def parameter_group(self, name: str) -> str:
         """The optimizer group of one of the design's own parameters, by its full name."""
         return "adam"
-
-
-def design_names() -> list[str]:
-    """The names of the designs: the files of this folder."""
-    here = Path(__file__)
-    return sorted(path.stem for path in here.parent.glob("*.py") if path.stem not in ("__init__", here.stem))
 
 
 def check_design(name: str, where: str) -> None:

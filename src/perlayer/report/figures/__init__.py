@@ -1,4 +1,7 @@
-"""The figures: a module each, with `TITLE`, `CAPTION`, `data(connection)` (what is drawn) and `draw(connection)`."""
+"""The figures: a module each, with `TITLE`, `CAPTION`, `data(connection)` (what is drawn) and `draw(connection)`.
+
+They import what draws inside their functions, since the page of the report needs their titles and captions alone.
+"""
 
 from perlayer.report.figures import final_loss_by_layer, last_layer_curves, layer_curves, noise_floor
 

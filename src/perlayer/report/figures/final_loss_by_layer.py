@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import duckdb
-import pandas as pd
-import seaborn
-from matplotlib.figure import Figure
 
 from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 TITLE = "Final training loss by layer"
 CAPTION = (
@@ -40,6 +43,8 @@ def _losses(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
+    import seaborn
+
     losses = _losses(connection)
     if losses.empty:
         return style.empty_figure("No run of this figure is here yet.")

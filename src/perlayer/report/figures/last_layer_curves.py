@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import duckdb
-import pandas as pd
-import seaborn
-from matplotlib.figure import Figure
 
 from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 TITLE = "What each setup costs the last layer"
 CAPTION = (
@@ -20,6 +23,8 @@ SHOWN = ("baseline", "separate", "shared", "shared_stop_gradient")
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a step: step, tokens, loss of every setup, and `SETUP_minus_baseline`, the mean over seeds."""
+    import pandas as pd
+
     curves, differences = _curves(connection), _differences(connection)
     if curves.empty:
         return pd.DataFrame(columns=["step", "tokens", *SHOWN, *(f"{setup}_minus_baseline" for setup in SHOWN[1:])])
@@ -64,6 +69,8 @@ def _differences(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
+    import seaborn
+
     curves, differences = _curves(connection), _differences(connection)
     if curves.empty:
         return style.empty_figure("No run of this figure is here yet.")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import duckdb
-import pandas as pd
-import seaborn
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 TITLE = "Training curves per layer against backbone compute"
 CAPTION = (
@@ -21,6 +23,8 @@ CAPTION = (
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a step: step, tokens, backbone_flops_K of layer K, and the running mean SETUP_K of every curve."""
+    import pandas as pd
+
     curves = _curves(connection)
     if curves.empty:
         return pd.DataFrame(columns=["step", "tokens"])
@@ -51,6 +55,9 @@ def _curves(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
+    import seaborn
+    from matplotlib.ticker import NullFormatter
+
     curves = _curves(connection)
     setups = [
         setup for setup in ("separate", "probes", "shared", "shared_stop_gradient") if setup in set(curves["setup"])

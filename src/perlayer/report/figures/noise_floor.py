@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import duckdb
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 TITLE = "The noise floor beside the effects"
 CAPTION = (
@@ -31,6 +34,8 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
+    from matplotlib.ticker import FuncFormatter
+
     table = data(connection)
     floor = table.dropna(subset="spread")
     if floor.empty:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
-import matplotlib
-import pandas as pd
-import seaborn
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
-from matplotlib.ticker import EngFormatter, FuncFormatter, SymmetricalLogLocator
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patheffects import withStroke
 
 # Colours of Okabe and Ito, which colour-blind readers tell apart; markers for print without colour.
 SETUPS = {
@@ -24,7 +22,6 @@ SETUPS = {
     "shared": ("shared head", "#009E73", "^"),
     "shared_stop_gradient": ("shared, stop-gradient", "#AA4499", "v"),
 }
-HALO = [withStroke(linewidth=2.5, foreground="white")]  # around words that may cross a line
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
@@ -63,6 +60,9 @@ FLOOR = "SELECT max(spread) FROM noise_floor WHERE residual = 'sandwich' AND rea
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of `width` by `height` inches that belongs to no window and no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -70,6 +70,9 @@ def new_figure(width: float, height: float) -> Figure:
 
 def theme():
     """A context in which figures are drawn and saved."""
+    import matplotlib
+    import seaborn
+
     return matplotlib.rc_context(
         {
             **seaborn.axes_style("ticks"),
@@ -96,6 +99,8 @@ def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], sid
         labels: x, y (data), text and colour of each.
         side: on which side of the point the text stands, right or left.
     """
+    import matplotlib
+
     figure = axes.get_figure()
     sign, anchor = (1, (0, 0.5)) if side == "right" else (-1, (1, 0.5))
     height = 1.25 * matplotlib.rcParams["font.size"] * figure.dpi / 72
@@ -112,7 +117,7 @@ def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], sid
             va="center",
             color=colour,
             annotation_clip=False,
-            path_effects=HALO,
+            path_effects=halo(),
             arrowprops={
                 "arrowstyle": "-",
                 "color": colour,
@@ -124,10 +129,17 @@ def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], sid
         )
 
 
+def halo() -> list[withStroke]:
+    """A white edge around words that may cross a line."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2.5, foreground="white")]
+
+
 def label_point(axes: Axes, point: tuple[float, float], text: str, colour: object) -> None:
     """Name a point right beside it."""
     place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
-    axes.annotate(text, point, color=colour, path_effects=HALO, **place)
+    axes.annotate(text, point, color=colour, path_effects=halo(), **place)
 
 
 def spread(places: list[float], least: float) -> list[float]:
@@ -148,6 +160,8 @@ def spread(places: list[float], least: float) -> list[float]:
 
 def token_ticks(axes: Axes) -> None:
     """Training tokens on the x axis: 2 M for two million."""
+    from matplotlib.ticker import EngFormatter
+
     axes.xaxis.set_major_formatter(EngFormatter())
     axes.set_xlabel("Training tokens")
 
@@ -165,6 +179,8 @@ def layer_ticks(axes: Axes, layers: Iterable[int], room: float = 0.0) -> None:
 
 def difference_scale(axes: Axes, least: float, greatest: float, floor: float | None) -> None:
     """A y axis that shows small differences and large ones of both signs: linear near 0, logarithmic beyond."""
+    from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
+
     linear = max(floor or 0.0, 0.01)
     axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
     axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear, subs=[1, 2, 5]))

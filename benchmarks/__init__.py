@@ -1,0 +1,1 @@
+"""The evidence of speed: `python -m benchmarks` measures each claim and holds it against its bound."""

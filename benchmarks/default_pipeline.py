@@ -1,0 +1,102 @@
+"""The whole default `dvc repro`, from what its last run wrote down: .perlayer/timings, a file a stage."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measure import Row
+from benchmarks.project import ROOT, SIZE
+from perlayer.loaded_code import digest
+from perlayer.stage import TIMINGS
+
+BOUND_QUESTION_1 = 15.0  # minutes
+BOUND_ALL_QUESTIONS = 60.0
+PAUSE = 30.0  # seconds between two stages that DVC may need for its own work
+
+SLOWEST = 3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a stage ran, in unix seconds, and with what."""
+
+    stage: str
+    start: float
+    end: float
+    size: str
+    code: dict[str, str]  # the hash of each file, by its path from the root of the project
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+def rows() -> list[Row]:
+    listing = [sys.executable, "-m", "dvc", "stage", "list", "--all", "--name-only"]
+    stages = subprocess.run(listing, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return rows_of(stages, ROOT)
+
+
+def rows_of(stages: Iterable[str], root: Path) -> list[Row]:
+    """The rows for these stages of the project at `root`."""
+    timings: list[Timing] = []
+    faults: dict[str, list[str]] = {}
+    for stage in stages:
+        timing = read_timing(root / TIMINGS / f"{stage}.json")
+        fault = "not timed" if timing is None else stale(timing, root)
+        if fault is None:
+            timings.append(timing)
+        else:
+            faults.setdefault(fault, []).append(stage)
+    if faults or not timings:
+        found = "; ".join(f"{fault}: {', '.join(names)}" for fault, names in faults.items())
+        measured, note = None, f"run the pipeline first; {found or 'no stages'}"
+    else:
+        measured = busy_seconds((timing.start, timing.end) for timing in timings) / 60
+        slowest = sorted(timings, key=lambda timing: -timing.seconds)[:SLOWEST]
+        note = "slowest: " + ", ".join(f"{timing.stage} {timing.seconds:.0f} s" for timing in slowest)
+    return [
+        Row(name, measured, None, None, bound, "min", note)
+        for name, bound in (
+            ("dvc repro of what question Q1 needs", BOUND_QUESTION_1),
+            ("dvc repro of the whole default pipeline", BOUND_ALL_QUESTIONS),
+        )
+    ]
+
+
+def read_timing(path: Path) -> Timing | None:
+    """What a stage wrote down, or None where it has not, or not all of it."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return Timing(*(values[name] for name in ("stage", "start", "end", "size", "code")))
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def stale(timing: Timing, root: Path) -> str | None:
+    """Why a timing is not one of the default pipeline as it is, or None."""
+    if timing.size != SIZE:
+        return f"timed at size {timing.size}"
+    for name, found in timing.code.items():
+        path = root / name
+        if not path.is_file() or digest(path) != found:
+            return f"timed with another {name}"
+    return None
+
+
+def busy_seconds(intervals: Iterable[tuple[float, float]], pause: float = PAUSE) -> float:
+    """The length of the union of intervals (start, end); a gap of up to `pause` seconds between them counts too."""
+    total, reached = 0.0, None
+    for start, end in sorted(intervals):
+        if reached is None or start > reached + pause:
+            total += end - start
+            reached = end
+        elif end > reached:
+            total += end - reached
+            reached = end
+    return total

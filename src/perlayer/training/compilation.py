@@ -1,0 +1,48 @@
+"""Compiling by region: one layer becomes a few fused kernels that every layer, run and depth of its shape shares."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.model.decoder import Decoder
+
+KERNELS = Path(".perlayer/kernels")
+COMPILERS = ("g++", "clang++", "c++")
+
+
+def wants_compilation(machine: Machine) -> bool:
+    """Whether training compiles here: `auto` does where Linux has a C++ compiler and the headers of Python.
+
+    Raises:
+        UserError: compilation is asked for, and there is no compiler.
+    """
+    if machine.compile == "off":
+        return False
+    compiler = shutil.which(os.environ["CXX"]) if "CXX" in os.environ else any(map(shutil.which, COMPILERS))
+    found = bool(compiler) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+    if machine.compile == "on" and not found:
+        raise UserError("PERLAYER_COMPILE: expected a C++ compiler and the headers of Python, found none")
+    return found and (machine.compile == "on" or sys.platform == "linux")
+
+
+def compiled_layer(decoder: Decoder) -> Callable:
+    """`decoder.run_layer`, compiled at its first call; the kernels stay in .perlayer/kernels for later runs.
+
+    Kernels hold the number of threads that they were compiled for, so each number has a folder of its own.
+    """
+    folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    import torch._inductor.config as inductor
+
+    inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
+    inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work
+    return torch.compile(decoder.run_layer, dynamic=False)

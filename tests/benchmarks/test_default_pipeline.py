@@ -1,0 +1,86 @@
+"""How long the pipeline was busy, and when what its stages wrote down says nothing of the pipeline as it is."""
+
+import hashlib
+import json
+
+import pytest
+
+from benchmarks.default_pipeline import BOUND_ALL_QUESTIONS, BOUND_QUESTION_1, busy_seconds, rows_of
+from benchmarks.project import ROOT, SIZE
+from perlayer.params import load
+from perlayer.stage import TIMINGS
+
+
+@pytest.mark.parametrize(
+    ("intervals", "seconds"),
+    [
+        ([], 0),
+        ([(10, 20)], 10),
+        ([(15, 30), (10, 20)], 20),  # side by side
+        ([(0, 100), (10, 20), (50, 60)], 100),
+        ([(0, 10), (40, 50)], 50),  # a pause of 30 s counts
+        ([(0, 10), (40.5, 50)], 19.5),  # a longer one does not
+        ([(0, 100), (10, 20), (125, 130), (1000, 1001)], 131),
+    ],
+)
+def test_busy_is_the_union_of_the_intervals_with_short_pauses(intervals, seconds):
+    assert busy_seconds(intervals) == pytest.approx(seconds)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Two stages, of the same code, that were timed."""
+    (tmp_path / "code.py").write_text("one\n")
+    (tmp_path / TIMINGS).mkdir(parents=True)
+    write(tmp_path, "shard", start=1000.0, end=1060.0)
+    write(tmp_path, "train@a", start=1070.0, end=1600.0)
+    return tmp_path
+
+
+def write(project, stage, **values):
+    code = {"code.py": hashlib.sha256(b"one\n").hexdigest()}
+    timing = {"stage": stage, "seconds": 1.0, "peak_memory_bytes": 1, "size": SIZE, "code": code} | values
+    (project / TIMINGS / f"{stage}.json").write_text(json.dumps(timing))
+
+
+STAGES = ["shard", "train@a"]
+
+
+def test_minutes_against_both_bounds(project):
+    rows = rows_of(STAGES, project)
+    assert [(row.measured, row.bound, row.unit, row.holds) for row in rows] == [
+        (10.0, BOUND_QUESTION_1, "min", True),
+        (10.0, BOUND_ALL_QUESTIONS, "min", True),
+    ]
+    assert rows[0].note == "slowest: train@a 530 s, shard 60 s"
+    write(project, "train@a", start=1070.0, end=1000.0 + 20 * 60)
+    assert [row.holds for row in rows_of(STAGES, project)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("damage", "note"),
+    [
+        (lambda project: (project / TIMINGS / "shard.json").unlink(), "not timed: shard"),
+        (lambda project: (project / TIMINGS / "shard.json").write_text('{"stage": "shard", "se'), "not timed: shard"),
+        (
+            lambda project: (project / TIMINGS / "shard.json").write_text('{"stage": "shard", "seconds": 4.1}'),
+            "not timed: shard",
+        ),
+        (
+            lambda project: write(project, "train@a", start=1.0, end=2.0, size="smoke"),
+            "timed at size smoke: train@a",
+        ),
+        (lambda project: (project / "code.py").write_text("two\n"), "timed with another code.py: shard, train@a"),
+        (lambda project: (project / "code.py").unlink(), "timed with another code.py: shard, train@a"),
+    ],
+    ids=["missing", "cut short", "of an older form", "another size", "other code", "gone code"],
+)
+def test_a_timing_that_is_not_of_this_pipeline_names_its_stage(project, damage, note):
+    damage(project)
+    for row in rows_of(STAGES, project):
+        assert row.measured is None and not row.holds
+        assert row.note == f"run the pipeline first; {note}"
+
+
+def test_the_default_size_is_that_of_params():
+    assert load(ROOT / "params.yaml")["size"] == SIZE
