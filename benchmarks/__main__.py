@@ -16,6 +16,12 @@ from benchmarks.measure import Row, significant
 from benchmarks.project import ROOT
 
 BENCHMARKS = (
+    "separate_heads",
+    "probes",
+    "plain_loop",
+    "peak_memory",
+    "composer_step",
+    "optimizer_step",
     "tokenize_and_shard",
     "nothing_to_do",
     "warehouse_load",

@@ -34,12 +34,16 @@ def requirements():
     return [Requirement(text) for group in groups for text in group]
 
 
-def pins(system, python):
+def applying(requirements, system, python):
     environment = system | {"python_version": python, "python_full_version": f"{python}.4"}
-    applying = [pin for pin in CONSTRAINTS if pin.marker is None or pin.marker.evaluate(environment)]
-    names = [canonicalize_name(pin.name) for pin in applying]
+    return [each for each in requirements if each.marker is None or each.marker.evaluate(environment)]
+
+
+def pins(system, python):
+    applying_pins = applying(CONSTRAINTS, system, python)
+    names = [canonicalize_name(pin.name) for pin in applying_pins]
     assert len(names) == len(set(names)), "a package is pinned twice for one environment"
-    return dict(zip(names, applying))
+    return dict(zip(names, applying_pins))
 
 
 # ---- what is locked
@@ -49,7 +53,7 @@ def pins(system, python):
 @pytest.mark.parametrize("system", [LINUX_X86, LINUX_ARM, MACOS_ARM], ids=["linux", "linux-arm", "macos"])
 def test_every_dependency_is_locked_to_a_version_that_fits(system, python):
     locked = pins(system, python)
-    for requirement in requirements():
+    for requirement in applying(requirements(), system, python):
         (pin,) = locked[canonicalize_name(requirement.name)].specifier
         assert requirement.specifier.contains(pin.version), f"{requirement} but locked {pin.version}"
     assert ("nvidia-nccl-cu12" in locked) == (system is LINUX_X86)

@@ -44,7 +44,8 @@ class Machine:
             field = known[name]
             if field.name in WORDS:
                 if text not in WORDS[field.name]:
-                    raise UserError(f"{name}: expected {' or '.join(WORDS[field.name])}, found {text!r}")
+                    *most, last = WORDS[field.name]
+                    raise UserError(f"{name}: expected {', '.join(most)} or {last}, found {text!r}")
                 values[field.name] = text
                 continue
             least = 0 if field.name in ("workers", "microbatch", "checkpoint_steps") else 1

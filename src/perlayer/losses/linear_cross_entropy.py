@@ -7,6 +7,7 @@ of Cut Cross-Entropy, Wijmans et al. 2024). On a GPU the mean loss goes through 
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 
 import torch
@@ -53,8 +54,8 @@ def linear_cross_entropy(
     flat, flat_targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if reduction == "none":
         return _TokenLosses.apply(flat, weight, flat_targets, ignore_index).view(targets.shape)
-    if hidden.is_cuda and importlib.util.find_spec("liger_kernel"):
-        return _liger_mean_loss(flat, weight, flat_targets, ignore_index)
+    if hidden.is_cuda and hidden.requires_grad and _liger_is_installed():
+        return liger_mean_loss(flat, weight, flat_targets, ignore_index)
     return _mean_loss(flat, weight, flat_targets, ignore_index)
 
 
@@ -68,13 +69,25 @@ def _mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: in
     return with_known_gradients(loss, (hidden, weight), gradients) if any(wanted) else loss
 
 
-def _liger_mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: int) -> Tensor:
+@functools.cache
+def _liger_is_installed() -> bool:
+    return importlib.util.find_spec("liger_kernel") is not None
+
+
+def liger_mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: int) -> Tensor:
+    """The mean loss by Liger-Kernel's fused kernel, which forms no gradient where `hidden` needs none."""
     from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
 
-    # Its products follow autocast, so that a float32 weight gets a float32 gradient.
     dtype = _compute_dtype(hidden)
+    # Its products follow autocast, so that a float32 weight gets a float32 gradient. Left to itself it takes a few
+    # hundred rows at once, and casts the whole weight for each.
     return liger_fused_linear_cross_entropy(
-        hidden.to(dtype), weight, targets, ignore_index=ignore_index, accum_dtype=_accumulate_dtype(dtype)
+        hidden.to(dtype),
+        weight,
+        targets,
+        ignore_index=ignore_index,
+        accum_dtype=_accumulate_dtype(dtype),
+        chunk_mem_const=max(1, LOGITS_AT_ONCE_GPU // hidden.numel()),
     ).to(_accumulate_dtype(dtype))
 
 
@@ -89,11 +102,10 @@ def _losses_and_gradients(
         size = _rows_at_once(len(states), len(matrix), states.device)
         logits, probabilities = (torch.empty(size, len(matrix), dtype=wide, device=states.device) for _ in range(2))
         likelihood = torch.empty(len(states), 1, dtype=wide, device=states.device)
-        minus_one = likelihood.new_full((), -1.0).expand(size, 1)
         hidden_grad = torch.empty_like(states) if wants_hidden else None
         weight_grad = _WeightGradient(matrix, wide) if wants_weight else None
         # The share scales what is narrow instead of the logits' gradient, which is as wide as the vocabulary.
-        shared_states = states * share[:, None].to(dtype) if wants_weight else None
+        shared_states = (states * share[:, None]).to(dtype) if wants_weight else None
         for start in range(0, len(states), size):
             rows = slice(start, start + size)
             some_targets = targets[rows, None]
@@ -102,7 +114,8 @@ def _losses_and_gradients(
             torch.gather(some, -1, some_targets, out=likelihood[rows])
             if not (wants_hidden or wants_weight):
                 continue
-            logits_grad = some.scatter_add_(-1, some_targets, minus_one).to(dtype)
+            # not scatter_add_, which sorts on a GPU where results must be the same every time
+            logits_grad = some.scatter_(-1, some_targets, -1.0, reduce="add").to(dtype)
             if wants_hidden:
                 torch.mm(logits_grad, matrix, out=hidden_grad[rows])
             if wants_weight:
@@ -114,7 +127,7 @@ def _losses_and_gradients(
                 _logits(states[rare], matrix, logits), targets[rare], reduction="none"
             )
         if wants_hidden:
-            hidden_grad = hidden_grad.mul_(share[:, None].to(dtype)).to(hidden.dtype)
+            hidden_grad = (hidden_grad * share[:, None]).to(hidden.dtype)
         return losses, hidden_grad, weight_grad.total.to(weight.dtype) if wants_weight else None
 
 

@@ -92,47 +92,44 @@ class Hyperball(Optimizer):
                 torch._foreach_copy_(some, list(matrices.unbind()))
 
     def _adam(self, group: dict[str, Any], parameters: list[Tensor], clip: Tensor) -> None:
+        rate, (beta1, beta2) = group["lr"], group["betas"]
         step = group["step"] = group.get("step", 0) + 1
+
+        def directions(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
+            denominators = torch._foreach_div(second, 1.0 - beta2**step)
+            torch._foreach_sqrt_(denominators)
+            torch._foreach_add_(denominators, group["adam_epsilon"])
+            quotients = torch._foreach_div(first, 1.0 - beta1**step)
+            torch._foreach_div_(quotients, denominators)
+            return quotients
+
         for some in at_once(parameters):
-            first, second = self._states(some, "first"), self._states(some, "second")
-            directions = [torch.empty_like(p) for p in some]
-            for block in blocks([p.grad for p in some], first, second, directions):
-                _adam_directions(*block, clip, step, group["betas"], group["adam_epsilon"])
-            if group["kind"] == "adamh":
-                for parameter, direction in zip(some, directions):
-                    angular_step(parameter[None], direction[None], group["lr"])
-            else:
-                torch._foreach_add_(some, directions, alpha=-group["lr"])
+            states = self._states(some, "first"), self._states(some, "second")
+            parts = list(blocks(some, [p.grad for p in some], *states))
+            for _, gradients, first, second in parts:
+                gradients = torch._foreach_mul(gradients, clip)
+                torch._foreach_lerp_(first, gradients, 1.0 - beta1)
+                torch._foreach_mul_(second, beta2)
+                torch._foreach_addcmul_(second, gradients, gradients, 1.0 - beta2)
+            if group["kind"] == "adam":
+                for values, _, first, second in parts:
+                    torch._foreach_add_(values, directions(first, second), alpha=-rate)
+                continue
+            # The angular step part by part: directions are worked out twice rather than held all at once.
+            norms = joint_norms(values for values, *_ in parts)
+            lengths = joint_norms(directions(first, second) for _, _, first, second in parts)
+            scales = [rate * norm / length.clamp_min(SMALLEST_NORM) for norm, length in zip(norms, lengths)]
+            for values, _, first, second in parts:
+                torch._foreach_sub_(values, torch._foreach_mul(directions(first, second), scales))
+            restored = [norm / now for norm, now in zip(norms, joint_norms(values for values, *_ in parts))]
+            for values, *_ in parts:
+                torch._foreach_mul_(values, restored)
 
     def _states(self, parameters: list[Tensor], name: str) -> list[Tensor]:
         for parameter in parameters:
             if name not in self.state[parameter]:
                 self.state[parameter][name] = torch.zeros_like(parameter)
         return [self.state[parameter][name] for parameter in parameters]
-
-
-def _adam_directions(
-    gradients: list[Tensor],
-    first: list[Tensor],
-    second: list[Tensor],
-    directions: list[Tensor],
-    clip: Tensor,
-    step: int,
-    betas: tuple[float, float],
-    epsilon: float,
-) -> None:
-    """Update Adam's moments, and write where they point to into `directions`."""
-    beta1, beta2 = betas
-    gradients = torch._foreach_mul(gradients, clip)
-    torch._foreach_lerp_(first, gradients, 1.0 - beta1)
-    torch._foreach_mul_(second, beta2)
-    torch._foreach_addcmul_(second, gradients, gradients, 1.0 - beta2)
-    denominators = torch._foreach_div(second, 1.0 - beta2**step)
-    torch._foreach_sqrt_(denominators)
-    torch._foreach_add_(denominators, epsilon)
-    torch._foreach_copy_(directions, first)
-    torch._foreach_div_(directions, 1.0 - beta1**step)
-    torch._foreach_div_(directions, denominators)
 
 
 def at_once(parameters: list[Tensor]) -> Iterator[list[Tensor]]:
@@ -169,6 +166,11 @@ def clip_factor(gradients: list[Tensor], max_norm: float) -> Tensor:
 def clip_by_global_norm(gradients: list[Tensor], max_norm: float) -> list[Tensor]:
     """Scale a list of gradients so that their joint Euclidean norm is at most `max_norm`; the inputs stay."""
     return torch._foreach_mul(gradients, clip_factor(gradients, max_norm))
+
+
+def joint_norms(parts: Iterable[list[Tensor]]) -> list[Tensor]:
+    """The Frobenius norm of each tensor of a list, from lists of its parts: scalars."""
+    return [torch.linalg.vector_norm(torch.stack(norms)) for norms in zip(*map(torch._foreach_norm, parts))]
 
 
 def angular_step(matrices: Tensor, directions: Tensor, rate: float) -> None:

@@ -19,6 +19,6 @@ def keep_freed_memory() -> None:
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
         if mallopt is not None:
-            mallopt(MMAP_THRESHOLD, 32 * MIB)
-            mallopt(TRIM_THRESHOLD, 1024 * MIB)
-            mallopt(TOP_PAD, 16 * MIB)
+            mallopt(MMAP_THRESHOLD, 4 * MIB)  # what is larger costs so much work that its pages do not matter
+            mallopt(TRIM_THRESHOLD, 128 * MIB)
+            mallopt(TOP_PAD, 4 * MIB)

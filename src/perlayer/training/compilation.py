@@ -17,6 +17,7 @@ from perlayer.model.decoder import Decoder
 
 KERNELS = Path(".perlayer/kernels")
 COMPILERS = ("g++", "clang++", "c++")
+C_COMPILERS = ("gcc", "clang")  # for the kernels of a GPU
 
 
 def wants_compilation(machine: Machine) -> bool:
@@ -27,11 +28,17 @@ def wants_compilation(machine: Machine) -> bool:
     """
     if machine.compile == "off":
         return False
-    compiler = shutil.which(os.environ["CXX"]) if "CXX" in os.environ else any(map(shutil.which, COMPILERS))
-    found = bool(compiler) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+    found = _found("CXX", COMPILERS) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+    if torch.cuda.is_available():
+        found = found and _found("CC", C_COMPILERS)
     if machine.compile == "on" and not found:
         raise UserError("PERLAYER_COMPILE: expected a C++ compiler and the headers of Python, found none")
     return found and (machine.compile == "on" or sys.platform == "linux")
+
+
+def _found(variable: str, usual: tuple[str, ...]) -> bool:
+    names = (os.environ[variable],) if variable in os.environ else usual
+    return any(map(shutil.which, names))
 
 
 def compiled_layer(decoder: Decoder) -> Callable:
@@ -41,8 +48,10 @@ def compiled_layer(decoder: Decoder) -> Callable:
     """
     folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
+    dynamo.optimize_ddp = False  # or a layer is cut where its gradients are sent in buckets
     inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
     inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work
     return torch.compile(decoder.run_layer, dynamic=False)

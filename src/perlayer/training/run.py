@@ -80,6 +80,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     keep_freed_memory()
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
     torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing is read before it is written
     dist.initialize_dist(device, timeout=600)
     local_batch = share_of_batch(recipe.train.batch, dist.get_world_size())
     outs = (models / run.name, metrics / run.name)
@@ -102,6 +103,11 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
         except BackendCompilerFailed as error:
             raise UserError(
                 f"run {run.name}: the compiler failed ({_first_line(error)}); PERLAYER_COMPILE=off trains without it"
+            ) from None
+        except torch.OutOfMemoryError:
+            raise UserError(
+                f"run {run.name}: {microbatch} sequences at once do not fit into the memory of the GPU; "
+                "expected fewer in PERLAYER_MICROBATCH"
             ) from None
         except RuntimeError as error:
             if "PytorchStreamWriter" not in str(error):

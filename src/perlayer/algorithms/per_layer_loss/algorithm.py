@@ -39,15 +39,16 @@ class PerLayerLoss(RunAlgorithm):
                     for group in auxiliary_groups("readouts", readouts, optimizer):
                         optimizer.add_param_group(group)
             return
-        targets = state.batch["tokens"][:, 1:]
-        losses = {reading.key: loss for reading, loss in self._losses(state.outputs, targets, "mean").items()}
+        found = self.losses(state.outputs, state.batch["tokens"])
+        losses = {reading.key: loss for reading, loss in found.items()}
         state.loss = {**state.loss, **losses, "total": sum(losses.values(), state.loss["total"])}
 
     def validation_losses(self, taps: list[Tensor], tokens: Tensor) -> dict[Reading, Tensor]:
-        return self._losses(taps, tokens[:, 1:], "none")
+        return self.losses(taps, tokens, reduction="none")
 
-    def _losses(self, taps: list[Tensor], targets: Tensor, reduction: str) -> dict[Reading, Tensor]:
-        decoder = self.model.decoder
+    def losses(self, taps: list[Tensor], tokens: Tensor, reduction: str = "mean") -> dict[Reading, Tensor]:
+        """The loss read after each layer below the last, from the taps of `tokens` (batch, length + 1)."""
+        decoder, targets = self.model.decoder, tokens[:, 1:]
         with self.model.autocast():
             return {
                 Reading(layer, self.settings.readout): layer_loss(

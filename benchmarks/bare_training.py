@@ -1,0 +1,140 @@
+"""Training in a bare loop: the project's model, losses and optimizer, without Composer's trainer."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+from benchmarks.project import ROOT
+from benchmarks.synthetic_tokens import EOS
+from perlayer import params
+from perlayer.algorithms.per_layer_loss.loss import layer_loss
+from perlayer.algorithms.per_layer_loss.settings import Settings
+from perlayer.data.settings import DataSettings
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.losses.reading import Reading
+from perlayer.model.config import ModelConfig, ModelSettings
+from perlayer.model.decoder import Decoder
+from perlayer.model.readouts import auxiliary_readouts
+from perlayer.optim.groups import auxiliary_groups, parameter_groups
+from perlayer.optim.hyperball import Hyperball
+from perlayer.optim.settings import OptimizerSettings
+from perlayer.params import parse
+from perlayer.training.allocator import keep_freed_memory
+from perlayer.training.compilation import compiled_layer
+from perlayer.training.composer_model import PerLayerModel
+from perlayer.training.settings import TrainSettings
+
+RESIDUAL, SEED = "sandwich", 0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a size of params.yaml says of a training on made-up tokens."""
+
+    config: ModelConfig
+    optimizer: OptimizerSettings
+    train: TrainSettings
+
+
+def read_shape(size: str) -> Shape:
+    """The shape of a size.
+
+    Raises:
+        UserError: there is no such size.
+    """
+    choices = params.load(ROOT / "params.yaml")
+    if size not in choices["recipes"]:
+        raise UserError(f"--size: expected one of {', '.join(choices['recipes'])}, found {size!r}")
+    data = parse(DataSettings, *params.recipe(choices, "data", size))
+    config = ModelConfig(
+        residual=RESIDUAL,
+        vocab_size=data.vocab_size,
+        sequence_length=data.sequence_length,
+        eos_id=EOS,
+        block_cross_document=data.block_cross_document,
+        **asdict(parse(ModelSettings, *params.recipe(choices, "model", size))),
+    )
+    return Shape(
+        config,
+        parse(OptimizerSettings, *params.recipe(choices, "optimizer", size)),
+        parse(TrainSettings, *params.recipe(choices, "train", size)),
+    )
+
+
+def prepare(machine: Machine, device: torch.device) -> None:
+    """Set up the process as training does."""
+    torch.set_num_threads(machine.threads)
+    keep_freed_memory()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.backends.cuda.matmul.allow_tf32 = device.type == "cuda"  # Composer's choice
+
+
+class BareTraining:
+    """A model and its optimizer on a device, at the recipe's peak rates."""
+
+    def __init__(self, shape: Shape, readouts: str, device: torch.device, compute_dtype: torch.dtype, compiled: bool):
+        settings = shape.optimizer
+        decoder = Decoder(shape.config)
+        decoder.initialize(SEED)
+        decoder.to(device)
+        if compiled:
+            decoder.run_layer = compiled_layer(decoder)
+        self.readings = Settings(readouts)
+        self.model = PerLayerModel(decoder, compute_dtype)
+        self.optimizer = Hyperball(
+            parameter_groups(decoder, settings),
+            momentum=settings.momentum,
+            beta1=settings.beta1,
+            beta2=settings.beta2,
+            adam_epsilon=settings.adam_epsilon,
+            muon_epsilon=settings.muon_epsilon,
+            newton_schulz_steps=settings.newton_schulz_steps,
+            max_grad_norm=settings.max_grad_norm,
+        )
+        if readouts in ("probes", "separate"):
+            self.model.readouts = auxiliary_readouts(shape.config, SEED).to(device)
+            for group in auxiliary_groups("readouts", self.model.readouts, self.optimizer):
+                self.optimizer.add_param_group(group)
+
+    def update(self, tokens: Tensor, microbatch: int) -> dict[Reading, Tensor]:
+        """Take one update on tokens (sequences, length + 1), `microbatch` of them at once.
+
+        Returns:
+            The mean loss of each reading before the update, in nats.
+        """
+        means: dict[Reading, Tensor] = {}
+        for some in tokens.split(microbatch):
+            share = len(some) / len(tokens)
+            losses = self._losses(some)
+            (sum(losses.values()) * share).backward()
+            for reading, loss in losses.items():
+                means[reading] = means.get(reading, 0.0) + share * loss.detach()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return means
+
+    def _losses(self, tokens: Tensor) -> dict[Reading, Tensor]:
+        model, kind = self.model, self.readings.readouts
+        taps = model({"tokens": tokens})
+        losses = {model.head: model.final_loss(taps, tokens)}
+        if kind != "none":
+            with model.autocast():
+                for layer in range(1, model.decoder.config.layers):
+                    losses[Reading(layer, self.readings.readout)] = layer_loss(
+                        model.decoder, model.readouts, kind, layer, taps[layer], tokens[:, 1:]
+                    )
+        return losses
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the weights, their gradients and the optimizer's moments, once there was an update."""
+        weights = sum(p.nbytes for group in self.optimizer.param_groups for p in group["params"])
+        moments = sum(state.nbytes for states in self.optimizer.state.values() for state in states.values())
+        return 2 * weights + moments

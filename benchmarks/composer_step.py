@@ -1,0 +1,90 @@
+"""A training step by Composer's trainer, as a run sets it up, beside the same step in a bare loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from pathlib import Path
+
+from composer.core import Callback, State
+from composer.loggers import Logger
+from composer.utils import dist
+
+from benchmarks.measure import Ratio, Row
+from benchmarks.project import ROOT, SIZE
+from benchmarks.training_step import NANO, Step, build, prepare, step_of
+from perlayer import params
+from perlayer.data.corpus import build_corpus
+from perlayer.data.settings import CorpusSettings, ShardSettings, TokenizerSettings, parse_part
+from perlayer.data.shards import write_shards
+from perlayer.data.tokens import tokenize
+from perlayer.environment import Machine
+from perlayer.model.config import AttentionSettings, ModelSettings
+from perlayer.optim.settings import OptimizerSettings
+from perlayer.params import parse
+from perlayer.training.run import Recipe, assemble
+from perlayer.training.settings import TrainSettings, parse_run
+
+BOUND = 1.05
+WARMUP, PAIRS = 5, 120
+
+
+class InTurns(Callback):
+    """Takes a bare step between two of the trainer's, and times both; the trainer's is from batch to batch."""
+
+    def __init__(self, bare: Step):
+        self.bare = bare
+        self.seconds: tuple[list[float], list[float]] = ([], [])
+        self.resumed: float | None = None
+
+    def batch_start(self, state: State, logger: Logger) -> None:
+        start = time.perf_counter()
+        if self.resumed is not None:
+            self.seconds[0].append(start - self.resumed)
+            self.bare()
+            self.seconds[1].append(time.perf_counter() - start)
+        self.resumed = time.perf_counter()
+
+
+def rows() -> list[Row]:
+    choices = params.load(ROOT / "params.yaml")
+    prepare()
+    dist.initialize_dist("cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        shards = write_default_shards(choices, Path(folder))
+        recipe = Recipe(
+            SIZE,
+            parse(ModelSettings, *params.recipe(choices, "model", SIZE)),
+            parse(OptimizerSettings, *params.recipe(choices, "optimizer", SIZE)),
+            parse(TrainSettings, *params.recipe(choices, "train", SIZE)),
+            parse_part(AttentionSettings, *params.recipe(choices, "data", SIZE)),
+        )
+        recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, steps=WARMUP + PAIRS))
+        trainer, _, log = assemble(parse_run(choices, "separate"), recipe, shards, Machine(), "cpu")
+        log.quiet = True
+        turns = InTurns(step_of(build(NANO, "separate"), NANO))
+        trainer.state.callbacks.append(turns)
+        trainer.fit()
+        trainer.close()
+    measured = Ratio.of(*(seconds[WARMUP:] for seconds in turns.seconds))
+    return [measured.row("step by Composer ÷ bare loop, nano with separate heads", BOUND)]
+
+
+def write_default_shards(choices: dict, folder: Path) -> Path:
+    """Shards of the default corpus, as the stages write them."""
+    data, where = params.recipe(choices, "data", SIZE)
+    corpus = parse_part(CorpusSettings, data, where)
+    settings = parse_part(ShardSettings, data, where)
+    build_corpus(corpus.corpus, corpus.text_column, folder / "corpus")
+    vocab_size = parse_part(TokenizerSettings, data, where).vocab_size
+    tokenize(folder / "corpus", None, vocab_size, folder / "tokenizer", folder / "tokens")
+    write_shards(
+        folder / "tokens",
+        folder / "shards",
+        val_fraction=settings.val_fraction,
+        sequence_length=settings.sequence_length,
+        seed=settings.seed,
+        batch=NANO.sequences,
+    )
+    return folder / "shards"

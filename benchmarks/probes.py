@@ -1,0 +1,8 @@
+"""What probes cost a training step."""
+
+from benchmarks.measure import Row
+from benchmarks.readout_step import rows_of
+
+
+def rows() -> list[Row]:
+    return rows_of("probes", "probes")
