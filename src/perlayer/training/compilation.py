@@ -48,6 +48,8 @@ def compiled_layer(decoder: Decoder) -> Callable:
     """
     folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    if not folder.exists():
+        print("compiling layers for the first time here, up to a minute; later runs find them done", file=sys.stderr)
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
