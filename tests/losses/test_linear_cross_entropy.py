@@ -3,14 +3,18 @@
 import pytest
 import torch
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from perlayer.losses import linear_cross_entropy as module
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 
 
-@pytest.fixture(params=[10**9, 40], ids=["one chunk", "many chunks"])
+@pytest.fixture(params=[(10**9, 64), (40, 64), (40, 0)], ids=["one chunk", "many chunks", "many chunks, wide"])
 def chunked(request, monkeypatch):
-    monkeypatch.setattr(module, "LOGITS_AT_ONCE_CPU", request.param)
+    at_once, narrow = request.param
+    monkeypatch.setattr(module, "LOGITS_AT_ONCE_CPU", at_once)
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    monkeypatch.setattr(module, "NARROW", narrow)
 
 
 def inputs(dtype=torch.float64):
@@ -84,3 +88,26 @@ def test_wrong_shapes_and_reductions_are_refused():
         linear_cross_entropy(torch.zeros(3, 5), torch.zeros(7, 4), torch.zeros(3, dtype=torch.long))
     with pytest.raises(ValueError, match="mean or none"):
         linear_cross_entropy(torch.zeros(3, 5), torch.zeros(7, 5), torch.zeros(3, dtype=torch.long), reduction="sum")
+
+
+class LargestResult(TorchDispatchMode):
+    """Remembers the largest tensor that any operation gave."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        result = function(*arguments, **(keywords or {}))
+        for tensor in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(tensor, torch.Tensor):
+                self.elements = max(self.elements, tensor.numel())
+        return result
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_never_holds_the_logits_of_all_tokens(monkeypatch, reduction):
+    monkeypatch.setattr(module, "LEAST_ROWS", 4)
+    monkeypatch.setattr(module, "LOGITS_AT_ONCE_CPU", 4 * 100)
+    hidden, weight = torch.randn(50, 8, requires_grad=True), torch.randn(100, 8, requires_grad=True)
+    with LargestResult() as largest:
+        linear_cross_entropy(hidden, weight, torch.arange(50), reduction=reduction).sum().backward()
+    assert largest.elements == 100 * 8  # the weight's gradient; a chunk has 4 x 100 logits, all tokens 50 x 100

@@ -8,6 +8,7 @@ import torch
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
+from perlayer.optim import hyperball as module
 from perlayer.optim.groups import auxiliary_groups, parameter_groups
 from perlayer.optim.hyperball import Hyperball, clip_by_global_norm
 from perlayer.optim.settings import OptimizerSettings
@@ -221,3 +222,25 @@ def test_its_state_resumes_bit_for_bit(training):
     optimizer.load_state_dict(state)
     run([2, 3])
     assert all(torch.equal(p, expected[n]) for n, p in named.items())
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamh", "muonh"])
+def test_blocks_and_parts_change_nothing_but_rounding(monkeypatch, kind):
+    """Large parameters are updated block by block, and long lists part by part."""
+    torch.manual_seed(0)
+    weights = [torch.randn(6, 5) for _ in range(3)]
+    gradients = [[torch.randn(6, 5) for _ in weights] for _ in range(4)]
+
+    def after(block):
+        monkeypatch.setattr(module, "BLOCK_CPU", block)
+        parameters = [torch.nn.Parameter(w.clone()) for w in weights]
+        optimizer = Hyperball([{"params": parameters, "kind": kind, "lr": 0.1, "owner": "backbone"}], **CONSTANTS)
+        for some in gradients:
+            for parameter, gradient in zip(parameters, some):
+                parameter.grad = gradient.clone()
+            optimizer.step()
+        return [parameter.detach() for parameter in parameters]
+
+    whole = after(10**6)
+    for block in (7, 30, 60):
+        torch.testing.assert_close(after(block), whole, rtol=1e-6, atol=1e-6)

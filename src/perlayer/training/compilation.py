@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import sys
@@ -53,6 +55,8 @@ def compiled_layer(decoder: Decoder) -> Callable:
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
+    with contextlib.redirect_stderr(io.StringIO()):  # at import it tells of a CUDA folder without a GPU
+        import torch.utils.cpp_extension  # noqa: F401
     dynamo.optimize_ddp = False  # or a layer is cut where its gradients are sent in buckets
     inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
     inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work
