@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import shutil
@@ -56,7 +57,7 @@ def compiled_layer(decoder: Decoder) -> Callable:
     import torch._inductor.config as inductor
 
     with contextlib.redirect_stderr(io.StringIO()):  # at import it tells of a CUDA folder without a GPU
-        import torch.utils.cpp_extension  # noqa: F401
+        importlib.import_module("torch.utils.cpp_extension")
     dynamo.optimize_ddp = False  # or a layer is cut where its gradients are sent in buckets
     inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
     inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work
