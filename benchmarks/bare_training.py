@@ -20,13 +20,13 @@ from perlayer.losses.reading import Reading
 from perlayer.model.config import ModelConfig, ModelSettings
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
-from perlayer.optim.groups import auxiliary_groups, parameter_groups
-from perlayer.optim.hyperball import Hyperball
+from perlayer.optim.groups import auxiliary_groups
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import parse
 from perlayer.training.allocator import keep_freed_memory
 from perlayer.training.compilation import compiled_layer
 from perlayer.training.composer_model import PerLayerModel
+from perlayer.training.run import _optimizer
 from perlayer.training.settings import TrainSettings
 
 RESIDUAL, SEED = "sandwich", 0
@@ -80,7 +80,6 @@ class BareTraining:
     """A model and its optimizer on a device, at the recipe's peak rates."""
 
     def __init__(self, shape: Shape, readouts: str, device: torch.device, compute_dtype: torch.dtype, compiled: bool):
-        settings = shape.optimizer
         decoder = Decoder(shape.config)
         decoder.initialize(SEED)
         decoder.to(device)
@@ -88,16 +87,7 @@ class BareTraining:
             decoder.run_layer = compiled_layer(decoder)
         self.readings = Settings(readouts)
         self.model = PerLayerModel(decoder, compute_dtype)
-        self.optimizer = Hyperball(
-            parameter_groups(decoder, settings),
-            momentum=settings.momentum,
-            beta1=settings.beta1,
-            beta2=settings.beta2,
-            adam_epsilon=settings.adam_epsilon,
-            muon_epsilon=settings.muon_epsilon,
-            newton_schulz_steps=settings.newton_schulz_steps,
-            max_grad_norm=settings.max_grad_norm,
-        )
+        self.optimizer = _optimizer(decoder, shape.optimizer)
         if readouts in ("probes", "separate"):
             self.model.readouts = auxiliary_readouts(shape.config, SEED).to(device)
             for group in auxiliary_groups("readouts", self.model.readouts, self.optimizer):
