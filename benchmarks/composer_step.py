@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 
+import torch
 from composer.core import Callback, State
 from composer.loggers import Logger
 from composer.utils import dist
 
 from benchmarks.measure import Ratio, Row
 from benchmarks.project import ROOT, SIZE
-from benchmarks.training_step import NANO, Step, build, prepare, step_of
+from benchmarks.training_step import BATCHES, NANO, Step, build, in_turns, prepare
 from perlayer import params
+from perlayer.data.batches import read_split
 from perlayer.data.corpus import build_corpus
 from perlayer.data.settings import CorpusSettings, ShardSettings, TokenizerSettings, parse_part
 from perlayer.data.shards import write_shards
@@ -63,7 +66,11 @@ def rows() -> list[Row]:
         recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, steps=WARMUP + PAIRS))
         trainer, _, log = assemble(parse_run(choices, "separate"), recipe, shards, Machine(), "cpu")
         log.quiet = True
-        turns = InTurns(step_of(build(NANO, "separate"), NANO))
+        training = build(NANO, "separate")
+        batches = [
+            torch.from_numpy(rows) for rows in islice(read_split(shards, "train").batches(NANO.sequences), BATCHES)
+        ]
+        turns = InTurns(in_turns(lambda tokens: training.update(tokens, microbatch=len(tokens)), batches))
         trainer.state.callbacks.append(turns)
         trainer.fit()
         trainer.close()

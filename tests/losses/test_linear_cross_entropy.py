@@ -111,3 +111,29 @@ def test_never_holds_the_logits_of_all_tokens(monkeypatch, reduction):
     with LargestResult() as largest:
         linear_cross_entropy(hidden, weight, torch.arange(50), reduction=reduction).sum().backward()
     assert largest.elements == 100 * 8  # the weight's gradient; a chunk has 4 x 100 logits, all tokens 50 x 100
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_no_tokens_have_no_loss(reduction):
+    hidden, weight = torch.zeros(0, 5, requires_grad=True), torch.ones(7, 5, requires_grad=True)
+    loss = linear_cross_entropy(hidden, weight, torch.zeros(0, dtype=torch.long), reduction=reduction)
+    assert loss.shape == (() if reduction == "mean" else (0,)) and loss.sum() == 0
+    loss.sum().backward()
+    assert torch.equal(weight.grad, torch.zeros(7, 5)) and hidden.grad.shape == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "weight", "targets"),
+    [
+        (torch.zeros(3, 5, dtype=torch.long), torch.zeros(7, 5), torch.zeros(3, dtype=torch.long)),
+        (torch.zeros(3, 5), torch.zeros(7, 5), torch.zeros(3, dtype=torch.int32)),
+        (torch.zeros(3, 5), torch.zeros(7, 5), torch.zeros(3)),
+        (torch.zeros(3, 5), torch.zeros(5), torch.zeros(3, dtype=torch.long)),
+        (torch.zeros(3, 5), torch.zeros(2, 7, 5), torch.zeros(3, dtype=torch.long)),
+        (torch.zeros(3, 5), torch.zeros(0, 5), torch.zeros(3, dtype=torch.long)),
+        (torch.zeros(3, 0), torch.zeros(7, 0), torch.zeros(3, dtype=torch.long)),
+    ],
+)
+def test_what_does_not_fit_is_refused(hidden, weight, targets):
+    with pytest.raises(ValueError, match="expected hidden"):
+        linear_cross_entropy(hidden, weight, targets)

@@ -41,15 +41,23 @@ def linear_cross_entropy(
     Returns:
         A scalar or (...), float32, or float64 for float64 inputs.
 
+    It can be differentiated once. The mean over no position at all is 0.
+
     Raises:
-        ValueError: an unknown reduction, or shapes that do not fit.
+        ValueError: an unknown reduction, or shapes or dtypes that do not fit.
     """
     if reduction not in ("mean", "none"):
         raise ValueError(f"reduction: expected mean or none, found {reduction!r}")
-    if hidden.shape[:-1] != targets.shape or hidden.shape[-1] != weight.shape[-1]:
+    fits = weight.ndim == 2 and 0 not in weight.shape and hidden.shape == (*targets.shape, weight.shape[-1])
+    if not fits:
         raise ValueError(
             f"expected hidden (..., d), weight (v, d), targets (...), found {tuple(hidden.shape)}, "
             f"{tuple(weight.shape)}, {tuple(targets.shape)}"
+        )
+    if not (hidden.is_floating_point() and weight.is_floating_point() and targets.dtype == torch.int64):
+        raise ValueError(
+            "expected hidden and weight of a floating-point dtype and targets of int64, found "
+            f"{hidden.dtype}, {weight.dtype}, {targets.dtype}"
         )
     flat, flat_targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if reduction == "none":
@@ -122,9 +130,11 @@ def _losses_and_gradients(
                 weight_grad.add(logits_grad, shared_states[rows])
         losses = likelihood[:, 0].log().neg_()
         # A likelihood that underflows is rare: its loss is taken from the logits themselves.
-        for rare in (likelihood[:, 0] < SMALLEST_LIKELIHOOD).nonzero()[:, 0].split(size):
-            losses[rare] = functional.cross_entropy(
-                _logits(states[rare], matrix, logits), targets[rare], reduction="none"
+        rare = (likelihood[:, 0] < SMALLEST_LIKELIHOOD).nonzero()[:, 0]
+        for start in range(0, len(rare), size):
+            some = rare[start : start + size]
+            losses[some] = functional.cross_entropy(
+                _logits(states[some], matrix, logits), targets[some], reduction="none"
             )
         if wants_hidden:
             hidden_grad = (hidden_grad * share[:, None]).to(hidden.dtype)
@@ -190,4 +200,4 @@ def _rows_at_once(tokens: int, vocabulary: int, device: torch.device) -> int:
     """Rows of a chunk, so that all chunks are about as large."""
     at_once = LOGITS_AT_ONCE_CPU if device.type == "cpu" else LOGITS_AT_ONCE_GPU
     chunks = -(-tokens // max(LEAST_ROWS, at_once // vocabulary))
-    return -(-tokens // max(1, chunks))
+    return max(1, -(-tokens // max(1, chunks)))

@@ -7,12 +7,18 @@ import importlib
 import io
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
 
 import torch
+from torch._dynamo.exc import BackendCompilerFailed
+from torch._inductor.exc import InvalidCxxCompiler
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
@@ -21,6 +27,8 @@ from perlayer.model.decoder import Decoder
 KERNELS = Path(".perlayer/kernels")
 COMPILERS = ("g++", "clang++", "c++")
 C_COMPILERS = ("gcc", "clang")  # for the kernels of a GPU
+PATIENCE = 5.0  # seconds that loading kernels may take
+FAILURES = (BackendCompilerFailed, InvalidCxxCompiler, UnpicklingError, EOFError, OSError, AttributeError)
 
 
 def wants_compilation(machine: Machine) -> bool:
@@ -35,13 +43,20 @@ def wants_compilation(machine: Machine) -> bool:
     if torch.cuda.is_available():
         found = found and _found("CC", C_COMPILERS)
     if machine.compile == "on" and not found:
-        raise UserError("PERLAYER_COMPILE: expected a C++ compiler and the headers of Python, found none")
+        raise UserError(
+            "PERLAYER_COMPILE: expected a C++ compiler that works (CXX) and the headers of Python, found none"
+        )
     return found and (machine.compile == "on" or sys.platform == "linux")
 
 
 def _found(variable: str, usual: tuple[str, ...]) -> bool:
     names = (os.environ[variable],) if variable in os.environ else usual
-    return any(map(shutil.which, names))
+    return any(shutil.which(name) and _works(name) for name in names)
+
+
+def _works(compiler: str) -> bool:
+    asked = subprocess.run([compiler, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return asked.returncode == 0
 
 
 def compiled_layer(decoder: Decoder) -> Callable:
@@ -51,8 +66,6 @@ def compiled_layer(decoder: Decoder) -> Callable:
     """
     folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
-    if not folder.exists():
-        print("compiling layers for the first time here, up to a minute; later runs find them done", file=sys.stderr)
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
@@ -61,4 +74,34 @@ def compiled_layer(decoder: Decoder) -> Callable:
     dynamo.optimize_ddp = False  # or a layer is cut where its gradients are sent in buckets
     inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
     inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work
-    return torch.compile(decoder.run_layer, dynamic=False)
+    return _CompiledLayer(torch.compile(decoder.run_layer, dynamic=False), folder)
+
+
+class _CompiledLayer:
+    """Says when it compiles, and what to do when that fails."""
+
+    def __init__(self, compiled: Callable, folder: Path):
+        self.compiled, self.folder = compiled, folder
+        self.called = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.called:
+            return self.compiled(*arguments)
+        said = threading.Timer(PATIENCE, print, ["compiling a layer; later runs find it done"], {"file": sys.stderr})
+        said.daemon = True
+        said.start()
+        try:
+            state = self.compiled(*arguments)
+        except FAILURES as error:
+            if isinstance(error, AttributeError) and "torch._inductor" not in str(error):
+                raise  # a fault of the model's own code
+            lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("backend=")]
+            reason = lines[0] if lines else type(error).__name__
+            raise UserError(
+                f"{self.folder}: a layer cannot be compiled or loaded from here ({reason}); delete the folder to "
+                "compile anew, or train without by PERLAYER_COMPILE=off, which gives other bytes"
+            ) from None
+        finally:
+            said.cancel()
+        self.called = True
+        return state

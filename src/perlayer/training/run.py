@@ -19,7 +19,6 @@ from composer.algorithms import EMA
 from composer.core import State
 from composer.utils import collect_env, dist
 from torch import Tensor
-from torch._dynamo.exc import BackendCompilerFailed
 
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext, build_algorithm
 from perlayer.data.batches import Split, read_split, train_loader
@@ -100,10 +99,6 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     if trainer.state.timestamp.batch.value < recipe.train.steps:
         try:
             trainer.fit()
-        except BackendCompilerFailed as error:
-            raise UserError(
-                f"run {run.name}: the compiler failed ({_first_line(error)}); PERLAYER_COMPILE=off trains without it"
-            ) from None
         except torch.OutOfMemoryError:
             raise UserError(
                 f"run {run.name}: {microbatch} sequences at once do not fit into the memory of the GPU; "
@@ -278,7 +273,3 @@ def _skip_environment_report() -> None:
     # Composer asks another process for the processor's name and clock, over a second, and looks for its own commit
     # with every checkpoint, only to note both there; nothing reads them.
     collect_env.get_cpu_model = collect_env.get_composer_commit_hash = lambda: None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
