@@ -1,0 +1,92 @@
+"""When training compiles, and what it says when that fails."""
+
+import pickle
+import stat
+
+import pytest
+import torch
+
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.training import compilation
+from perlayer.training.compilation import _CompiledLayer, wants_compilation
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """A compiler that answers as it is told."""
+
+    def answering(status):
+        path = tmp_path / "compiler"
+        path.write_text(f"#!/bin/sh\nexit {status}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("CXX", str(path))
+        monkeypatch.setattr(compilation.sysconfig, "get_path", lambda name: str(tmp_path))
+        (tmp_path / "Python.h").touch()
+        monkeypatch.setattr(compilation.sys, "platform", "linux")
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    return answering
+
+
+def test_auto_compiles_where_a_compiler_works(compiler):
+    compiler(0)
+    assert wants_compilation(Machine()) and wants_compilation(Machine(compile="on"))
+    assert not wants_compilation(Machine(compile="off"))
+
+
+def test_a_compiler_that_does_not_work_is_none(compiler):
+    compiler(1)
+    assert not wants_compilation(Machine())
+    with pytest.raises(UserError, match="PERLAYER_COMPILE: expected a C.. compiler that works"):
+        wants_compilation(Machine(compile="on"))
+
+
+def test_a_compiler_that_is_not_there_is_none(compiler, monkeypatch):
+    compiler(0)
+    monkeypatch.setenv("CXX", "/nonexistent")
+    assert not wants_compilation(Machine())
+
+
+def test_other_systems_train_without(compiler, monkeypatch):
+    compiler(0)
+    monkeypatch.setattr(compilation.sys, "platform", "darwin")
+    assert not wants_compilation(Machine())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pickle.UnpicklingError("pickle data was truncated"),
+        OSError("no space left"),
+        AttributeError("module 'torch._inductor.x' has no attribute 'call'"),
+    ],
+)
+def test_kernels_that_cannot_be_loaded_are_named_with_the_cure(tmp_path, error):
+    def fails(*arguments):
+        raise error
+
+    with pytest.raises(UserError, match=f"{tmp_path}: a layer cannot be compiled or loaded.*delete the folder"):
+        _CompiledLayer(fails, tmp_path)(1)
+
+
+def test_a_fault_of_the_models_own_code_keeps_its_traceback(tmp_path):
+    def fails(*arguments):
+        raise AttributeError("'Design' object has no attribute 'gate'")
+
+    with pytest.raises(AttributeError, match="gate"):
+        _CompiledLayer(fails, tmp_path)(1)
+
+
+def test_a_long_compilation_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(compilation, "PATIENCE", 0.01)
+
+    def slow(value):
+        import time
+
+        time.sleep(0.2)
+        return value
+
+    layer = _CompiledLayer(slow, tmp_path)
+    assert layer(3) == 3 and "compiling a layer" in capsys.readouterr().err
+    assert layer(4) == 4 and capsys.readouterr().err == ""
