@@ -11,8 +11,7 @@ from torch import Tensor
 from benchmarks.project import ROOT
 from benchmarks.synthetic_tokens import EOS
 from perlayer import params
-from perlayer.algorithms.per_layer_loss.loss import layer_loss
-from perlayer.algorithms.per_layer_loss.settings import Settings
+from perlayer.algorithms.per_layer_loss.algorithm import PerLayerLoss
 from perlayer.data.settings import DataSettings
 from perlayer.environment import Machine
 from perlayer.errors import UserError
@@ -85,8 +84,11 @@ class BareTraining:
         decoder.to(device)
         if compiled:
             decoder.run_layer = compiled_layer(decoder)
-        self.readings = Settings(readouts)
         self.model = PerLayerModel(decoder, compute_dtype)
+        self.reader = None
+        if readouts != "none":
+            self.reader = PerLayerLoss(readouts, SEED)
+            self.reader.model = self.model
         self.optimizer = _optimizer(decoder, shape.optimizer)
         if readouts in ("probes", "separate"):
             self.model.readouts = auxiliary_readouts(shape.config, SEED).to(device)
@@ -111,16 +113,9 @@ class BareTraining:
         return means
 
     def _losses(self, tokens: Tensor) -> dict[Reading, Tensor]:
-        model, kind = self.model, self.readings.readouts
-        taps = model({"tokens": tokens})
-        losses = {model.head: model.final_loss(taps, tokens)}
-        if kind != "none":
-            with model.autocast():
-                for layer in range(1, model.decoder.config.layers):
-                    losses[Reading(layer, self.readings.readout)] = layer_loss(
-                        model.decoder, model.readouts, kind, layer, taps[layer], tokens[:, 1:]
-                    )
-        return losses
+        taps = self.model({"tokens": tokens})
+        losses = {self.model.head: self.model.final_loss(taps, tokens)}
+        return losses if self.reader is None else losses | self.reader.losses(taps, tokens)
 
     @property
     def kept_bytes(self) -> int:

@@ -13,15 +13,13 @@ from composer.core import Callback, State
 from composer.loggers import Logger
 from composer.utils import dist
 
+from benchmarks.default_data import DefaultData
 from benchmarks.measure import Ratio, Row
 from benchmarks.project import ROOT, SIZE
 from benchmarks.training_step import BATCHES, NANO, Step, build, in_turns, prepare
 from perlayer import params
 from perlayer.data.batches import read_split
-from perlayer.data.corpus import build_corpus
-from perlayer.data.settings import CorpusSettings, ShardSettings, TokenizerSettings, parse_part
-from perlayer.data.shards import write_shards
-from perlayer.data.tokens import tokenize
+from perlayer.data.settings import parse_part
 from perlayer.environment import Machine
 from perlayer.model.config import AttentionSettings, ModelSettings
 from perlayer.optim.settings import OptimizerSettings
@@ -55,7 +53,11 @@ def rows() -> list[Row]:
     prepare()
     dist.initialize_dist("cpu")
     with tempfile.TemporaryDirectory() as folder:
-        shards = write_default_shards(choices, Path(folder))
+        data = DefaultData.read()
+        data.build_corpus(Path(folder))
+        data.tokenize(Path(folder), None, into="tokenizer")
+        data.write_shards(Path(folder))
+        shards = Path(folder, "shards")
         recipe = Recipe(
             SIZE,
             parse(ModelSettings, *params.recipe(choices, "model", SIZE)),
@@ -76,22 +78,3 @@ def rows() -> list[Row]:
         trainer.close()
     measured = Ratio.of(*(seconds[WARMUP:] for seconds in turns.seconds))
     return [measured.row("step by Composer ÷ bare loop, nano with separate heads", BOUND)]
-
-
-def write_default_shards(choices: dict, folder: Path) -> Path:
-    """Shards of the default corpus, as the stages write them."""
-    data, where = params.recipe(choices, "data", SIZE)
-    corpus = parse_part(CorpusSettings, data, where)
-    settings = parse_part(ShardSettings, data, where)
-    build_corpus(corpus.corpus, corpus.text_column, folder / "corpus")
-    vocab_size = parse_part(TokenizerSettings, data, where).vocab_size
-    tokenize(folder / "corpus", None, vocab_size, folder / "tokenizer", folder / "tokens")
-    write_shards(
-        folder / "tokens",
-        folder / "shards",
-        val_fraction=settings.val_fraction,
-        sequence_length=settings.sequence_length,
-        seed=settings.seed,
-        batch=NANO.sequences,
-    )
-    return folder / "shards"

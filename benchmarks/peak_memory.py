@@ -29,8 +29,8 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 def rows() -> list[Row]:
     measured = {}
-    for name, build_step in (("baseline", baseline), ("separate", separate), ("plain", plain_loop)):
-        with apart(build_step) as peak_above:
+    for name, *subject in (("baseline", ours, "none"), ("separate", ours, "separate"), ("plain", plain_loop)):
+        with apart(*subject) as peak_above:
             measured[name] = peak_above()
     separate_bytes = measured["separate"]
     return [
@@ -46,14 +46,6 @@ def rows() -> list[Row]:
         )
         for other, label, bound in (("baseline", "baseline", BOUND_BASELINE), ("plain", "plain loop", BOUND_PLAIN))
     ]
-
-
-def baseline() -> Callable[[], int]:
-    return ours("none")
-
-
-def separate() -> Callable[[], int]:
-    return ours("separate")
 
 
 def ours(readouts: str) -> Callable[[], int]:
