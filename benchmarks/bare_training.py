@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 
 import torch
@@ -19,13 +18,13 @@ from perlayer.losses.reading import Reading
 from perlayer.model.config import ModelConfig, ModelSettings
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
-from perlayer.optim.groups import auxiliary_groups
+from perlayer.optim.groups import auxiliary_groups, parameter_groups
+from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import parse
-from perlayer.training.allocator import keep_freed_memory
 from perlayer.training.compilation import compiled_layer
 from perlayer.training.composer_model import PerLayerModel
-from perlayer.training.run import _optimizer
+from perlayer.training.process import prepare_process
 from perlayer.training.settings import TrainSettings
 
 RESIDUAL, SEED = "sandwich", 0
@@ -67,11 +66,7 @@ def read_shape(size: str) -> Shape:
 
 def prepare(machine: Machine, device: torch.device) -> None:
     """Set up the process as training does."""
-    torch.set_num_threads(machine.threads)
-    keep_freed_memory()
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    prepare_process(machine)
     torch.backends.cuda.matmul.allow_tf32 = device.type == "cuda"  # Composer's choice
 
 
@@ -89,7 +84,7 @@ class BareTraining:
         if readouts != "none":
             self.reader = PerLayerLoss(readouts, SEED)
             self.reader.model = self.model
-        self.optimizer = _optimizer(decoder, shape.optimizer)
+        self.optimizer = Hyperball.from_settings(parameter_groups(decoder, shape.optimizer), shape.optimizer)
         if readouts in ("probes", "separate"):
             self.model.readouts = auxiliary_readouts(shape.config, SEED).to(device)
             for group in auxiliary_groups("readouts", self.model.readouts, self.optimizer):

@@ -11,7 +11,6 @@ from pathlib import Path
 import torch
 from composer.core import Callback, State
 from composer.loggers import Logger
-from composer.utils import dist
 
 from benchmarks.default_data import DefaultData
 from benchmarks.measure import Ratio, Row
@@ -24,7 +23,9 @@ from perlayer.environment import Machine
 from perlayer.model.config import AttentionSettings, ModelSettings
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import parse
-from perlayer.training.run import Recipe, assemble
+from perlayer.training.compilation import wants_compilation
+from perlayer.training.run import Recipe, assemble, work_of
+from perlayer.training.session import begin
 from perlayer.training.settings import TrainSettings, parse_run
 
 BOUND = 1.05
@@ -51,7 +52,8 @@ class InTurns(Callback):
 def rows() -> list[Row]:
     choices = params.load(ROOT / "params.yaml")
     prepare()
-    dist.initialize_dist("cpu")
+    compile = "on" if wants_compilation(Machine()) else "off"
+    session = begin(Machine(device="cpu", compile=compile))
     with tempfile.TemporaryDirectory() as folder:
         data = DefaultData.read()
         data.build_corpus(Path(folder))
@@ -66,7 +68,8 @@ def rows() -> list[Row]:
             parse_part(AttentionSettings, *params.recipe(choices, "data", SIZE)),
         )
         recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, steps=WARMUP + PAIRS))
-        trainer, _, log = assemble(parse_run(choices, "separate"), recipe, shards, Machine(), "cpu")
+        run = parse_run(choices, "separate")
+        trainer, _, log = assemble(run, recipe, work_of(run, recipe, shards), session)
         log.quiet = True
         training = build(NANO, "separate")
         batches = [

@@ -6,7 +6,7 @@ from _run import run
 def plan(params):
     from pathlib import Path
 
-    from perlayer.training.plan import check_params, write_plans
+    from perlayer.plan import check_params, write_plans
 
     write_plans(check_params(params), Path("data/plan"))
     # always the same, so that the data stages wait for the check and are not run again when another run is added

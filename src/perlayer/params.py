@@ -19,7 +19,6 @@ from ruamel.yaml.error import YAMLError
 from perlayer.errors import InvalidValue, UserError
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-RECIPE_SECTIONS = ("data", "model", "optimizer", "train")
 Section = TypeVar("Section")
 
 
@@ -62,13 +61,18 @@ def _place(error: DuplicateKeyError) -> str:
 
 
 def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> tuple[dict[str, Any], str]:
-    """One section of a recipe (by default that of the current size) and where it stands, ready for `parse`."""
+    """One section of a recipe (by default that of the current size) and where it stands, ready for `parse`.
+
+    Raises:
+        UserError: the section is missing or no mapping.
+    """
     size = params["size"] if size is None else size
     sections = params["recipes"][size]
     where = f"recipes.{size}"
     if not isinstance(sections, dict):
-        raise UserError(f"params.yaml: {where}: expected the sections {', '.join(RECIPE_SECTIONS)}, found {sections!r}")
-    check_keys(sections, RECIPE_SECTIONS, RECIPE_SECTIONS, where)
+        raise UserError(f"params.yaml: {where}: expected a mapping of sections, found {sections!r}")
+    if section not in sections:
+        raise UserError(f"params.yaml: {where}.{section}: missing")
     if not isinstance(sections[section], dict):
         raise UserError(f"params.yaml: {where}.{section}: expected a mapping of keys, found {sections[section]!r}")
     return sections[section], f"{where}.{section}"
@@ -90,7 +94,7 @@ def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: 
 def parse(cls: type[Section], mapping: Any, where: str) -> Section:
     """Build the frozen dataclass `cls` from a section of params.yaml.
 
-    Checks keys and types by the annotations of `cls` (int, float, str, bool, dict, optional ones with `| None`);
+    Checks keys and types by the annotations of `cls` (int, float, str, bool, dict, list, optional ones with `| None`);
     values are checked by its `__post_init__`, which raises `InvalidValue`.
 
     Raises:
@@ -112,7 +116,14 @@ def parse(cls: type[Section], mapping: Any, where: str) -> Section:
         raise UserError(f"params.yaml: {where}.{error}") from None
 
 
-_DESCRIPTIONS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "a mapping"}
+_DESCRIPTIONS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    dict: "a mapping",
+    list: "a list",
+}
 
 
 def _convert(value: Any, hint: Any, key: str) -> Any:

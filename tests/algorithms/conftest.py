@@ -25,10 +25,11 @@ def train(tmp_path):
 
     from perlayer.model.config import ModelConfig
     from perlayer.model.decoder import Decoder
+    from perlayer.optim.groups import parameter_groups
+    from perlayer.optim.hyperball import Hyperball
     from perlayer.optim.settings import OptimizerSettings
     from perlayer.training.composer_model import PerLayerModel
     from perlayer.training.layer_log import LayerLog
-    from perlayer.training.run import _optimizer
     from perlayer.training.schedule import LearningRateSchedule
 
     settings = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
@@ -40,7 +41,7 @@ def train(tmp_path):
         model, log = PerLayerModel(decoder), LayerLog("test", steps, quiet=True)
         trainer = Trainer(
             model=model,
-            optimizers=_optimizer(decoder, settings),
+            optimizers=Hyperball.from_settings(parameter_groups(decoder, settings), settings),
             train_dataloader=torch.utils.data.DataLoader(Batches(), batch_size=BATCH, shuffle=False),
             max_duration=f"{stop or steps}ba",
             algorithms=list(algorithms),

@@ -15,9 +15,14 @@ from torch.nn import functional
 from perlayer.data.batches import read_split
 from perlayer.errors import UserError
 from perlayer.model.weights import load_model, load_readouts
-from perlayer.training import compilation
+from perlayer.training import compilation, process, session
 from perlayer.training import run as module
+from perlayer.training.launch import share_of_batch
+from perlayer.training.layer_log import LayerLog
 from perlayer.training.run import train
+from perlayer.training.session import Session
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +98,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, 
         pass
 
     steps = []
-    real = module.LayerLog.batch_end
+    real = LayerLog.batch_end
 
     def stop_at_seven(self, state, logger):
         real(self, state, logger)
@@ -101,7 +106,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, 
         if len(steps) == 7:
             raise Interrupted
 
-    monkeypatch.setattr(module.LayerLog, "batch_end", stop_at_seven)
+    monkeypatch.setattr(LayerLog, "batch_end", stop_at_seven)
     with pytest.raises(Interrupted):
         train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
     assert list((tmp_path / ".perlayer/scratch").iterdir())
@@ -114,7 +119,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, 
 def test_a_different_run_never_continues_a_checkpoint(tmp_path, shards, recipe, run_of, machine):
     train_settings = dataclasses.replace(recipe.train, steps=13)
     folders = {
-        module.scratch_folder("separate", module._definition(run, one, shards, some, "cpu", 4))
+        session.resumable(module.work_of(run, one, shards), Session(some, CPU), module.definition(run, one))[0]
         for run, one, some in [
             (run_of(), recipe, machine),
             (run_of(seed=1), recipe, machine),
@@ -126,11 +131,11 @@ def test_a_different_run_never_continues_a_checkpoint(tmp_path, shards, recipe, 
 
 
 def test_how_often_it_checkpoints_is_no_part_of_a_run(tmp_path, shards, recipe, run_of, machine):
-    first, second = (
-        module._definition(run_of(), recipe, shards, dataclasses.replace(machine, checkpoint_steps=n), "cpu", 4)
-        for n in (1, 5)
+    work = module.work_of(run_of(), recipe, shards)
+    (first, one), (second, other) = (
+        session.resumable(work, Session(dataclasses.replace(machine, checkpoint_steps=n), CPU), {}) for n in (1, 5)
     )
-    assert first == second
+    assert first == second and (one["save_interval"], other["save_interval"]) == ("1ba", "5ba")
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint(
@@ -153,15 +158,15 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint(
 
 def test_what_cannot_be_written_is_said_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
     (tmp_path / "models").write_text("a file where a folder should be")
-    monkeypatch.setattr(module, "Trainer", None)  # training would fail otherwise
+    monkeypatch.setattr(session, "Trainer", None)  # training would fail otherwise
     with pytest.raises(UserError, match="models/separate: cannot be written .* nothing was trained"):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
 
 
 def test_a_batch_that_processes_cannot_share_is_refused():
-    assert module.share_of_batch(12, 4) == 3
+    assert share_of_batch(12, 4) == 3
     with pytest.raises(UserError, match="train.batch: expected a multiple of the 5 training processes, found 12"):
-        module.share_of_batch(12, 5)
+        share_of_batch(12, 5)
 
 
 def test_a_batch_larger_than_the_data_is_refused(tmp_path, shards, recipe, run_of, machine):
@@ -199,7 +204,7 @@ def test_a_compiled_run_trains_like_an_eager_one(tmp_path, shards, recipe, run_o
 def test_a_file_in_the_place_of_an_out_is_refused(tmp_path, shards, recipe, run_of, machine, monkeypatch):
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics/separate").write_text("mine")
-    monkeypatch.setattr(module, "Trainer", None)
+    monkeypatch.setattr(session, "Trainer", None)
     with pytest.raises(UserError, match="metrics/separate: expected a folder, found a file; nothing was trained"):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
 
@@ -207,8 +212,8 @@ def test_a_file_in_the_place_of_an_out_is_refused(tmp_path, shards, recipe, run_
 def test_a_gpu_that_is_not_there_is_named(machine, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UserError, match="PERLAYER_DEVICE: expected a GPU"):
-        module._device(dataclasses.replace(machine, device="gpu"))
-    assert module._device(dataclasses.replace(machine, device="auto")) == "cpu"
+        process.choose_device(dataclasses.replace(machine, device="gpu"))
+    assert process.choose_device(dataclasses.replace(machine, device="auto")) == CPU
 
 
 def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
@@ -219,7 +224,7 @@ def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_
     content = bytearray(shard.read_bytes())
     content[-3] ^= 1
     shard.write_bytes(content)
-    monkeypatch.setattr(module, "Trainer", None)
+    monkeypatch.setattr(session, "Trainer", None)
     with pytest.raises(UserError, match=shard.name):
         train(run_of(), recipe, tmp_path / "shards", tmp_path / "models", tmp_path / "metrics", machine)
 

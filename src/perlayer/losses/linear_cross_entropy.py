@@ -71,7 +71,7 @@ def _mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_index: in
     wanted = [torch.is_grad_enabled() and each.requires_grad for each in (hidden, weight)]
     with torch.no_grad():
         counted = targets != ignore_index
-        share = counted.to(_accumulate_dtype(hidden.dtype)) / counted.sum().clamp(min=1)
+        share = counted.to(accumulate_dtype(hidden.dtype)) / counted.sum().clamp(min=1)
         losses, *gradients = _losses_and_gradients(hidden, weight, targets.where(counted, 0), share, *wanted)
         loss = (losses * counted).sum() / counted.sum().clamp(min=1)
     return with_known_gradients(loss, (hidden, weight), gradients) if any(wanted) else loss
@@ -86,7 +86,7 @@ def liger_mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_inde
     """The mean loss by Liger-Kernel's fused kernel, which forms no gradient where `hidden` needs none."""
     from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
 
-    dtype = _compute_dtype(hidden)
+    dtype = compute_dtype(hidden)
     # Its products follow autocast, so that a float32 weight gets a float32 gradient. Left to itself it takes a few
     # hundred rows at once, and casts the whole weight for each.
     return liger_fused_linear_cross_entropy(
@@ -94,20 +94,20 @@ def liger_mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, ignore_inde
         weight,
         targets,
         ignore_index=ignore_index,
-        accum_dtype=_accumulate_dtype(dtype),
+        accum_dtype=accumulate_dtype(dtype),
         chunk_mem_const=max(1, LOGITS_AT_ONCE_GPU // hidden.numel()),
-    ).to(_accumulate_dtype(dtype))
+    ).to(accumulate_dtype(dtype))
 
 
 def _losses_and_gradients(
     hidden: Tensor, weight: Tensor, targets: Tensor, share: Tensor, wants_hidden: bool, wants_weight: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """A loss a token (tokens,), and the gradients of sum(share * losses) for `hidden` and `weight`."""
-    dtype = _compute_dtype(hidden)
-    wide = _accumulate_dtype(dtype)
+    dtype = compute_dtype(hidden)
+    wide = accumulate_dtype(dtype)
     with torch.autocast(hidden.device.type, enabled=False):
         states, matrix = hidden.to(dtype), weight.to(dtype)
-        size = _rows_at_once(len(states), len(matrix), states.device)
+        size = rows_at_once(len(states), len(matrix), states.device)
         logits, probabilities = (torch.empty(size, len(matrix), dtype=wide, device=states.device) for _ in range(2))
         likelihood = torch.empty(len(states), 1, dtype=wide, device=states.device)
         hidden_grad = torch.empty_like(states) if wants_hidden else None
@@ -172,7 +172,7 @@ class _TokenLosses(torch.autograd.Function):
         counted = targets != ignore_index
         safe = targets.where(counted, 0)
         ctx.save_for_backward(hidden, weight, safe, counted)
-        ctx.compute_dtype = _compute_dtype(hidden)
+        ctx.compute_dtype = compute_dtype(hidden)
         return _losses_and_gradients(hidden, weight, safe, counted, False, False)[0] * counted
 
     @staticmethod
@@ -187,17 +187,19 @@ class _TokenLosses(torch.autograd.Function):
         return *gradients, None, None
 
 
-def _compute_dtype(hidden: Tensor) -> torch.dtype:
+def compute_dtype(hidden: Tensor) -> torch.dtype:
+    """The dtype of products with `hidden`: autocast's where it is on, else its own."""
     kind = hidden.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
 
 
-def _accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
+def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype of softmax, losses and sums for products in `dtype`: float32 at least."""
     return torch.promote_types(dtype, torch.float32)
 
 
-def _rows_at_once(tokens: int, vocabulary: int, device: torch.device) -> int:
-    """Rows of a chunk, so that all chunks are about as large."""
+def rows_at_once(tokens: int, vocabulary: int, device: torch.device) -> int:
+    """Rows of a chunk whose logits are held, so that all chunks are about as large."""
     at_once = LOGITS_AT_ONCE_CPU if device.type == "cpu" else LOGITS_AT_ONCE_GPU
-    chunks = -(-tokens // max(LEAST_ROWS, at_once // vocabulary))
-    return max(1, -(-tokens // max(1, chunks)))
+    chunks = -(-tokens // max(LEAST_ROWS, at_once // vocabulary)) or 1
+    return -(-tokens // chunks) or 1

@@ -34,24 +34,33 @@ def parameter_groups(model: Decoder, settings: OptimizerSettings) -> list[dict[s
     members: dict[str, list[nn.Parameter]] = defaultdict(list)
     for name, parameter in model.named_parameters():
         members[backbone_group(model, name)].append(parameter)
-    peaks = {
+    peaks = peak_rates(settings)
+    return [_group("backbone", kind, parameters, peaks[kind]) for kind, parameters in members.items()]
+
+
+def peak_rates(settings: OptimizerSettings) -> dict[str, float]:
+    """The peak learning rate of each kind of group."""
+    return {
         "muonh": settings.learning_rate,
         "adamh": settings.learning_rate,
         "adam": settings.adam_learning_rate,
     }
-    return [_group("backbone", kind, parameters, peaks[kind]) for kind, parameters in members.items()]
 
 
 def auxiliary_groups(owner: str, module: nn.Module, optimizer: Optimizer) -> list[dict[str, Any]]:
     """Groups of its own for an auxiliary module, with the rules and rates of the backbone's.
 
-    Being apart, they never change how the backbone, the final norm and the head are clipped. Heads go to AdamH and
-    the rest to Adam.
+    Being apart, they never change how the backbone, the final norm and the head are clipped.
     """
+    peaks = {group["kind"]: group["peak_lr"] for group in optimizer.param_groups if group["owner"] == "backbone"}
+    return readout_groups(owner, module, peaks)
+
+
+def readout_groups(owner: str, module: nn.Module, peaks: dict[str, float]) -> list[dict[str, Any]]:
+    """The groups of readouts that `owner` names: heads go to AdamH and the rest to Adam, at the peak rates given."""
     members: dict[str, list[nn.Parameter]] = defaultdict(list)
     for name, parameter in module.named_parameters():
         members["adamh" if name.split(".")[-2] == "lm_head" else "adam"].append(parameter)
-    peaks = {group["kind"]: group["peak_lr"] for group in optimizer.param_groups if group["owner"] == "backbone"}
     return [_group(owner, kind, parameters, peaks[kind]) for kind, parameters in members.items()]
 
 

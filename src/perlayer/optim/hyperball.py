@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from perlayer.optim.newton_schulz import orthogonalize
+from perlayer.optim.settings import OptimizerSettings
 
 KINDS = ("muonh", "adamh", "adam")
 SMALLEST_NORM = 1e-10
@@ -54,6 +55,20 @@ class Hyperball(Optimizer):
         for group in self.param_groups:
             if group["kind"] not in KINDS:
                 raise ValueError(f"kind: expected one of {', '.join(KINDS)}, found {group['kind']!r}")
+
+    @classmethod
+    def from_settings(cls, groups: Iterable[dict[str, Any]], settings: OptimizerSettings) -> Hyperball:
+        """The optimizer of a recipe for `groups`."""
+        return cls(
+            groups,
+            momentum=settings.momentum,
+            beta1=settings.beta1,
+            beta2=settings.beta2,
+            adam_epsilon=settings.adam_epsilon,
+            muon_epsilon=settings.muon_epsilon,
+            newton_schulz_steps=settings.newton_schulz_steps,
+            max_grad_norm=settings.max_grad_norm,
+        )
 
     @torch.no_grad()
     def step(self, closure=None):

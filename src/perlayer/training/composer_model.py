@@ -13,6 +13,14 @@ from perlayer.losses.reading import Reading
 from perlayer.model.decoder import Decoder
 
 
+def products_in(dtype: torch.dtype, device: torch.device) -> torch.autocast:
+    """The context in which products run in `dtype`; weights, gradients and statistics stay float32.
+
+    Composer's own knows no bfloat16 on a CPU.
+    """
+    return torch.autocast(device.type, torch.bfloat16, enabled=dtype == torch.bfloat16)
+
+
 class PerLayerModel(ComposerModel):
     """Reads a batch {"tokens": int64 (batch, length + 1)} and gives the decoder's taps; the loss is the final one.
 
@@ -26,12 +34,8 @@ class PerLayerModel(ComposerModel):
         self.readouts: nn.ModuleDict | None = None
 
     def autocast(self) -> torch.autocast:
-        """The context in which products run in the compute dtype; weights, gradients and statistics stay float32.
-
-        Composer's own knows no bfloat16 on a CPU.
-        """
-        kind = self.decoder.lm_head.weight.device.type
-        return torch.autocast(kind, torch.bfloat16, enabled=self.compute_dtype == torch.bfloat16)
+        """The context in which products run in the compute dtype."""
+        return products_in(self.compute_dtype, self.decoder.lm_head.weight.device)
 
     @property
     def head(self) -> Reading:

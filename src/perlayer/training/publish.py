@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from perlayer.model.decoder import parameters_up_to
 from perlayer.model.weights import save_model
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, bits_per_byte
+from perlayer.training.fresh_folder import fresh_folder
 from perlayer.training.tables import Series, final_loss, layers_table, write_layers, write_summary
 
 
@@ -33,7 +31,7 @@ class Results:
 
 def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_folder: Path) -> None:
     """Write the weights to `model_folder`, layers.parquet and summary.json to `metrics_folder`."""
-    with _fresh_folder(model_folder) as folder:
+    with fresh_folder(model_folder) as folder:
         save_model(folder, model.decoder, model.readouts)
     head = results.validation[model.head]
     summary = {
@@ -43,7 +41,7 @@ def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_
         "tokens": results.steps * results.tokens_per_step,
         "parameters": sum(parameter.numel() for parameter in model.decoder.parameters()),
     }
-    with _fresh_folder(metrics_folder) as folder:
+    with fresh_folder(metrics_folder) as folder:
         table = layers_table(results.run, results.size, results.tokens_per_step, _series(results, model))
         write_layers(table, folder / "layers.parquet")
         write_summary(summary, folder / "summary.json")
@@ -64,14 +62,3 @@ def _series(results: Results, model: PerLayerModel) -> list[Series]:
         reading = readouts.get(layer, Reading(layer, "head"))
         series.append(Series(reading, "train", "parameters", [0], [parameters_up_to(model.decoder, layer)]))
     return series
-
-
-@contextlib.contextmanager
-def _fresh_folder(folder: Path) -> Iterator[Path]:
-    """A folder that appears under its name only when everything in it is written."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    yield partial
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(partial, folder)

@@ -6,6 +6,7 @@ from composer.core import Callback, State
 from composer.loggers import Logger
 
 from perlayer.optim.schedules import schedule_factor
+from perlayer.optim.settings import OptimizerSettings
 
 
 class LearningRateSchedule(Callback):
@@ -16,6 +17,11 @@ class LearningRateSchedule(Callback):
 
     def __init__(self, steps: int, schedule: str, warmup: int, decay: float):
         self.arguments = {"steps": steps, "schedule": schedule, "warmup": warmup, "decay": decay}
+
+    @classmethod
+    def from_settings(cls, steps: int, settings: OptimizerSettings) -> LearningRateSchedule:
+        """The schedule of a recipe over `steps` updates."""
+        return cls(steps, settings.schedule, settings.warmup, settings.decay)
 
     def batch_start(self, state: State, logger: Logger) -> None:
         factor = schedule_factor(state.timestamp.batch.value, **self.arguments)

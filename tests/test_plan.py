@@ -7,7 +7,7 @@ import pytest
 import perlayer
 from perlayer.errors import UserError
 from perlayer.params import load
-from perlayer.training.plan import check_params, run_files, write_plans
+from perlayer.plan import check_params, run_files, write_plans
 from perlayer.training.settings import parse_run
 
 PACKAGE = Path(perlayer.__file__).parent

@@ -1,0 +1,209 @@
+"""What every training shares: its process, its trainer, its checkpoints, and how it says what went wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from composer import Trainer
+from composer.core import Algorithm, Callback
+from composer.models import ComposerModel
+from composer.utils import collect_env, dist
+from torch.optim import Optimizer
+
+from perlayer.data.batches import train_loader
+from perlayer.data.dataset import Dataset, read_dataset, verify_shards
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.training.launch import share_of_batch
+from perlayer.training.layer_log import LayerLog
+from perlayer.training.process import prepare_process
+from perlayer.training.scratch import scratch_folder
+
+CHECKPOINTS_A_RUN = 10
+
+
+@dataclass(frozen=True)
+class Session:
+    """A process that is ready to train, with what the machine says of it."""
+
+    machine: Machine
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one process that publishes."""
+        return dist.get_global_rank() == 0
+
+    def microbatch(self, batch: int) -> int:
+        """Sequences of an update that this process holds at once."""
+        local_batch = share_of_batch(batch, dist.get_world_size())
+        return min(self.machine.microbatch or local_batch, local_batch)
+
+    def definition(self, shards: Path, batch: int) -> dict[str, Any]:
+        """What could change the bytes of a training on `shards` beside its own settings, as JSON values."""
+        index = {path.as_posix(): path.read_bytes() for path in sorted(shards.glob("**/*.json"))}
+        return {
+            "shards": {path: hashlib.sha256(content).hexdigest() for path, content in index.items()},
+            "threads": self.machine.threads,
+            "workers": self.machine.workers,
+            "device": torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu",
+            "processes": dist.get_world_size(),
+            "microbatch": self.microbatch(batch),
+            "compile": self.machine.compile,
+            "torch": torch.__version__,
+        }
+
+
+@dataclass(frozen=True)
+class Work:
+    """One training as a trainer sees it."""
+
+    name: str  # how its log and its errors call it
+    steps: int
+    batch: int  # sequences an update, over all processes
+    seed: int
+    shards: Path
+
+
+def begin(machine: Machine) -> Session:
+    """Make this process, and all that train with it, ready.
+
+    Args:
+        machine: its `compile` says on or off.
+
+    Raises:
+        UserError: the machine cannot do what is asked of it.
+    """
+    _quiet_libraries()
+    _skip_environment_report()
+    device = prepare_process(machine)
+    dist.initialize_dist("gpu" if device.type == "cuda" else "cpu", timeout=600)
+    return Session(machine, device)
+
+
+def checked_data(shards: Path, batch: int, batch_key: str) -> Dataset:
+    """The description of the shards, once they are known to be whole and to hold a batch.
+
+    Raises:
+        UserError: they are damaged, or hold fewer than `batch` sequences; `batch_key` says where that number stands.
+    """
+    verify_shards(shards)
+    data = read_dataset(shards)
+    if data.train_sequences < batch:
+        raise UserError(
+            f"{batch_key}: expected at most the {data.train_sequences} sequences of {shards}, found {batch}"
+        )
+    return data
+
+
+def layer_log(work: Work, session: Session) -> LayerLog:
+    """The log of the losses of a training; it speaks where no progress bar does."""
+    return LayerLog(work.name, work.steps, quiet=sys.stderr.isatty() or not session.is_first)
+
+
+def new_trainer(
+    work: Work,
+    session: Session,
+    model: ComposerModel,
+    optimizer: Optimizer,
+    log: LayerLog,
+    callbacks: Sequence[Callback],
+    algorithms: Sequence[Algorithm] = (),
+    **checkpoints: Any,
+) -> Trainer:
+    """Composer's trainer of a training from its first update.
+
+    Args:
+        checkpoints: what it is told of saving and resuming, see `resumable`.
+    """
+    local_batch = share_of_batch(work.batch, dist.get_world_size())
+    return Trainer(
+        model=model,
+        optimizers=optimizer,
+        train_dataloader=train_loader(work.shards, local_batch, session.machine.workers),
+        max_duration=f"{work.steps}ba",
+        algorithms=list(algorithms),
+        callbacks=list(callbacks),
+        loggers=[log],
+        device="gpu" if session.device.type == "cuda" else "cpu",
+        precision="fp32",  # the model casts by itself
+        device_train_microbatch_size=session.microbatch(work.batch),
+        seed=work.seed,
+        run_name=work.name,
+        progress_bar=sys.stderr.isatty(),
+        dist_timeout=600.0,
+        **checkpoints,
+    )
+
+
+def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
+    """The scratch folder of a training, and what its trainer is told so that it continues from there.
+
+    Args:
+        definition: the settings that define it; what `Session.definition` holds is added.
+    """
+    scratch = scratch_folder(work.name, {**definition, **session.definition(work.shards, work.batch)})
+    interval = session.machine.checkpoint_steps or max(1, -(-work.steps // CHECKPOINTS_A_RUN))
+    return scratch, {
+        "save_folder": str(scratch),
+        "save_interval": f"{interval}ba",
+        "save_num_checkpoints_to_keep": 1,
+        "save_overwrite": True,
+        "autoresume": True,
+    }
+
+
+def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
+    """Train to the end, if that has not been reached.
+
+    Raises:
+        UserError: a loss is not finite, the GPU's memory or the disk is full.
+    """
+    if trainer.state.timestamp.batch.value >= work.steps:
+        return
+    try:
+        trainer.fit()
+    except torch.OutOfMemoryError:
+        raise UserError(
+            f"run {work.name}: {session.microbatch(work.batch)} sequences at once do not fit into the memory of the "
+            "GPU; expected fewer in PERLAYER_MICROBATCH"
+        ) from None
+    except RuntimeError as error:
+        if "PytorchStreamWriter" not in str(error):
+            raise
+        raise UserError(f"{scratch}: the checkpoint cannot be written; is the disk full?") from None
+
+
+def check_writable(folders: Iterable[Path]) -> None:
+    """Raise `UserError` unless every folder can be written."""
+    for folder in folders:
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder}: expected a folder, found a file; nothing was trained")
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            probe = folder.parent / f".{folder.name}.probe"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be written ({error.strerror}); nothing was trained") from None
+
+
+def _quiet_libraries() -> None:
+    for name in ("composer", "streaming"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"(composer|streaming|torch|torchmetrics)\b.*")
+    warnings.filterwarnings("ignore", message=".*(scheduler|eval_dataloader|checkpoint).*")
+
+
+def _skip_environment_report() -> None:
+    # Composer asks another process for the processor's name and clock, over a second, and looks for its own commit
+    # with every checkpoint, only to note both there; nothing reads them.
+    collect_env.get_cpu_model = collect_env.get_composer_commit_hash = lambda: None
