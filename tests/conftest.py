@@ -28,3 +28,21 @@ def own_tmpdir(monkeypatch, tmp_path_factory):
         monkeypatch.setenv("TMPDIR", path)
         monkeypatch.setattr(tempfile, "tempdir", None)
         yield
+
+
+TEXTS = [f"Document {n} tells of the number {n * 7} and of the letter {chr(97 + n % 26)}. " * 3 for n in range(120)]
+
+
+@pytest.fixture(scope="session")
+def small_shards(tmp_path_factory):
+    """Shards of a small text of our own: 300 tokens, sequences of 16."""
+    from perlayer.data.corpus import build_corpus
+    from perlayer.data.shards import write_shards
+    from perlayer.data.tokens import tokenize
+
+    folder = tmp_path_factory.mktemp("shards")
+    (folder / "texts.jsonl").write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
+    build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
+    tokenize(folder / "corpus", None, 300, folder / "tokenizer", folder / "tokens")
+    write_shards(folder / "tokens", folder / "shards", val_fraction=0.1, sequence_length=16, seed=42, batch=4)
+    return folder / "shards"

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
-from perlayer.errors import InvalidValue, UserError
+from perlayer.errors import InvalidValue, UserError, require
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 Section = TypeVar("Section")
@@ -89,6 +89,13 @@ def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: 
     for key in needed:
         if key not in mapping:
             raise UserError(f"params.yaml: {where}.{key}: missing")
+
+
+def names(values: list[Any], key: str) -> None:
+    """Raise `InvalidValue` unless `values` are names, each once."""
+    for value in values:
+        require(isinstance(value, str) and bool(NAME.fullmatch(value)), key, "a list of names", values)
+        require(values.count(value) == 1, key, f"{value} once", values)
 
 
 def parse(cls: type[Section], mapping: Any, where: str) -> Section:

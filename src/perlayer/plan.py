@@ -1,4 +1,6 @@
-"""Which files of code each run uses, so that a run is trained again when those change and not when others do.
+"""The check of every choice, and which files of code each run uses.
+
+A run is trained again when those change and not when others do.
 
 DVC's dependencies cannot be conditional on a run's optional keys. The plan makes them so: a run depends on its plan,
 which holds the hashes of its residual design and its algorithms, and a plan that comes out the same changes nothing.
@@ -14,26 +16,57 @@ from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
+from perlayer.errors import UserError
+from perlayer.heads.settings import RetrainedRuns, RetrainSettings
+from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
+from perlayer.model.published_settings import parse_published
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse, recipe
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_warmup, parse_run
 
-SECTIONS = ("size", "recipes", "runs")
+SECTIONS = ("size", "recipes", "runs", "retrain_heads", "lens", "published")
+RECIPE_SECTIONS = {
+    "data": DataSettings,
+    "model": ModelSettings,
+    "optimizer": OptimizerSettings,
+    "train": TrainSettings,
+    "retrain_heads": RetrainSettings,
+    "lens": LensSettings,
+    "tuned_lens": TunedLensSettings,
+}
 
 
 def check_params(params: Mapping[str, Any]) -> list[Run]:
-    """Check every recipe and every run, and return the runs.
+    """Check every recipe, every run and what is done with finished runs, and return the runs.
 
     Raises:
         UserError: the first key or value that is wrong.
     """
     check_keys(params, SECTIONS, SECTIONS, "params")
-    sections = {"data": DataSettings, "model": ModelSettings, "optimizer": OptimizerSettings, "train": TrainSettings}
     for size in params["recipes"]:
-        parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in sections.items()}
+        parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in RECIPE_SECTIONS.items()}
+        check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
         check_warmup(size, parsed["optimizer"], parsed["train"])
-    return [parse_run(params, name) for name in params["runs"]]
+    runs = [parse_run(params, name) for name in params["runs"]]
+    retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
+    _check_named(retrained, runs, "retrain_heads.runs")
+    for run in runs:
+        if run.name in retrained and run.readouts not in ("probes", "separate"):
+            raise UserError(
+                f"params.yaml: retrain_heads.runs: expected runs with probes or separate heads, and {run.name} has "
+                f"{run.readouts}"
+            )
+    _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
+    parse_published(params)
+    return runs
+
+
+def _check_named(names: list[str], runs: list[Run], where: str) -> None:
+    known = [run.name for run in runs]
+    for name in names:
+        if name not in known:
+            raise UserError(f"params.yaml: {where}: expected names of runs ({', '.join(known)}), found {name!r}")
 
 
 def run_files(run: Run, package: Path) -> list[Path]:

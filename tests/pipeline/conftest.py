@@ -14,6 +14,11 @@ RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
   probes: {residual: sandwich, readouts: probes, seed: 0}
   separate: {residual: sandwich, readouts: separate, seed: 0}
+retrain_heads:
+  runs: [separate]
+lens:
+  tuned: [separate]
+published: {}
 """
 
 EAGER = {"PERLAYER_COMPILE": "off"}  # the smoke size is not worth the time of compiling

@@ -45,7 +45,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
 
         def __getitem__(self, key):
             value = super().__getitem__(key)
-            if not isinstance(value, Watched):
+            if not isinstance(value, Watched) or not value:  # an empty mapping has no key to read
                 seen.add(f"{self.path}{key}")
             return value
 
@@ -70,6 +70,9 @@ def read_by(name, arguments, monkeypatch, tmp_path):
     spec.loader.exec_module(module)
     work = {
         "perlayer.training.run.train": lambda *args, **kwargs: None,
+        "perlayer.heads.retraining.retrain_heads": lambda *args, **kwargs: None,
+        "perlayer.lens.logit.read_run": lambda *args, **kwargs: None,
+        "perlayer.lens.tuned.tune_run": lambda *args, **kwargs: None,
         "perlayer.data.corpus.build_corpus": lambda *args, **kwargs: {},
         "perlayer.data.tokens.tokenize": lambda *args, **kwargs: (type("T", (), {"size": 1}), {}),
         "perlayer.data.shards.write_shards": lambda *args, **kwargs: type("D", (), {"__getattr__": lambda s, n: 0})(),
@@ -94,6 +97,9 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("tokenize", []),
         ("shard", []),
         ("train", ["separate"]),
+        ("retrain_heads", ["separate"]),
+        ("lens", ["separate"]),
+        ("tuned_lens", ["separate"]),
         ("collect", []),
         ("report", []),
     ],

@@ -33,23 +33,30 @@ def test_a_forced_run_gives_the_same_bytes(finished):
     assert changed(finished) == set()
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(finished):
-    outs = ("data/models/separate", "metrics/runs/separate")
+@pytest.mark.parametrize(
+    ("stage", "outs", "middle", "steps"),
+    [
+        ("train", ("data/models/separate", "metrics/runs/separate"), 6, 12),
+        ("retrain_heads", ("data/heads/separate", "metrics/analyses/retrain_heads/separate"), 5, 10),
+        ("tuned_lens", ("data/lenses/separate", "metrics/analyses/tuned_lens/separate"), 3, 6),
+    ],
+)
+def test_a_killed_stage_goes_on_to_the_same_bytes(finished, stage, outs, middle, steps):
     before = finished.bytes_of(*outs)
-    command = ["python", "stages/train.py", "separate"]
+    command = ["python", f"stages/{stage}.py", "separate"]
     environment = finished.environment(PERLAYER_CHECKPOINT_STEPS="1")
     process = subprocess.Popen(command, cwd=finished.folder, env=environment, start_new_session=True)
     deadline = time.monotonic() + 120
     scratch = finished.folder / ".perlayer" / "scratch"
-    while not any("ba6" in path.name for path in scratch.rglob("*.pt")):
-        assert time.monotonic() < deadline and process.poll() is None, "it ended, or never reached step 6"
+    while not any(f"ba{middle}-" in path.name for path in scratch.rglob("*.pt")):
+        assert time.monotonic() < deadline and process.poll() is None, f"it ended, or never reached step {middle}"
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     for path in before:
         (finished.folder / path).unlink()
     output = finished.command(*command)
-    assert "step 1 of" not in output and "step 12 of 12" in output
+    assert "step 1 of" not in output and f"step {steps} of {steps}" in output
     assert finished.bytes_of(*outs) == before
     assert not list(scratch.iterdir())
 

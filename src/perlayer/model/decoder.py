@@ -69,6 +69,10 @@ class Decoder(nn.Module):
         initialize_recipe(self, seed)
         self.design.initialize(self)
 
+    def freeze(self) -> Decoder:
+        """Leave it as it is from now on: no parameter takes a gradient."""
+        return self.eval().requires_grad_(False)
+
     def mask(self, tokens: Tensor) -> Tensor | None:
         """The attention mask for `tokens` (batch, length); None where plain causal attention is meant."""
         return attention_mask(tokens, self.config.eos_id) if self.config.block_cross_document else None

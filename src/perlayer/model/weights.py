@@ -16,12 +16,14 @@ from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
 
+READOUTS = "readouts."  # before the names of auxiliary readouts
+
 
 def save_model(folder: Path, decoder: Decoder, readouts: nn.ModuleDict | None = None) -> None:
     """Write a model, and its auxiliary readouts if it has any, into an existing folder."""
-    _save(decoder.state_dict(), folder / "model.safetensors")
+    save_weights(decoder.state_dict(), weights_file(folder))
     if readouts is not None:
-        _save({f"readouts.{name}": value for name, value in readouts.state_dict().items()}, readouts_file(folder))
+        save_weights(readouts.state_dict(), readouts_file(folder), READOUTS)
     (folder / "config.json").write_text(json.dumps(_describe(decoder.config), indent=1) + "\n")
 
 
@@ -32,7 +34,7 @@ def load_model(folder: Path) -> Decoder:
         UserError: a file is missing or broken, or the weights do not fit the configuration beside them.
     """
     decoder = Decoder(load_config(folder))
-    _load_into(decoder, folder / "model.safetensors", prefix="")
+    load_weights(decoder, weights_file(folder))
     return decoder
 
 
@@ -54,8 +56,13 @@ def load_readouts(folder: Path) -> nn.ModuleDict:
         UserError: the model has none, or they do not fit it.
     """
     readouts = auxiliary_readouts(load_config(folder), seed=0)
-    _load_into(readouts, readouts_file(folder), prefix="readouts.")
+    load_weights(readouts, readouts_file(folder), READOUTS)
     return readouts
+
+
+def weights_file(folder: Path) -> Path:
+    """Where a model's own weights are kept."""
+    return folder / "model.safetensors"
 
 
 def readouts_file(folder: Path) -> Path:
@@ -63,14 +70,20 @@ def readouts_file(folder: Path) -> Path:
     return folder / "readouts.safetensors"
 
 
-def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+def save_weights(tensors: dict[str, torch.Tensor], path: Path, prefix: str = "") -> None:
+    """Write tensors, their names after `prefix`, as a safetensors file."""
     try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+        save_file({prefix + name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     except SafetensorError as error:
         raise UserError(f"{path}: cannot be written: {error}") from None
 
 
-def _load_into(module: nn.Module, path: Path, prefix: str) -> None:
+def load_weights(module: nn.Module, path: Path, prefix: str = "") -> None:
+    """Fill a module from a safetensors file in which its names stand after `prefix`.
+
+    Raises:
+        UserError: the file is missing or broken, or holds other weights.
+    """
     try:
         found = {name.removeprefix(prefix): tensor for name, tensor in load_file(path).items()}
     except FileNotFoundError:

@@ -5,15 +5,17 @@ import stat
 
 import pytest
 
-from perlayer.training import side_by_side
+from perlayer import side_by_side
 
 DVC = """#!/bin/sh
 if [ "$1" = status ]; then
-    echo '{"plan": [], "train@a": [], "train@b": [], "train@c": [], "report": []}'
+    echo '{"plan": [], "lens@a": [], "train@a": [], "train@b": [], "train@c": [], "lens@b": [], "lens@c": [],
+        "retrain_heads@a": [], "report": []}'
     exit 0
 fi
-echo "$3" >> calls
-case "$3" in
+shift 3
+echo "$@" >> calls
+case "$1" in
 train@b)
     if [ ! -e tried ]; then
         touch tried
@@ -22,7 +24,7 @@ train@b)
     fi ;;
 train@c) [ ! -e broken ] || { echo "error: it is broken" >&2; exit 1; } ;;
 esac
-echo "done $3"
+echo "done $1"
 """
 
 
@@ -40,13 +42,20 @@ def own_dvc(tmp_path, monkeypatch):
 
 def test_every_changed_run_is_trained_and_one_that_missed_its_turn_again(own_dvc, capfd):
     assert side_by_side.main(2) == 0
-    assert sorted((own_dvc / "calls").read_text().split()) == ["train@a", "train@b", "train@b", "train@c"]
+    calls = (own_dvc / "calls").read_text().splitlines()
+    assert sorted(calls[:4]) == ["train@a", "train@b", "train@b", "train@c"]
     out = capfd.readouterr().out
     assert all(f"done train@{run}" in out for run in "abc") and "Unable" not in out
 
 
-def test_a_run_that_fails_is_said_once_and_stops_no_other(own_dvc, capfd):
+def test_finished_runs_are_read_after_all_training_the_short_stages_in_as_many_parts_as_jobs(own_dvc):
+    assert side_by_side.main(2) == 0
+    calls = (own_dvc / "calls").read_text().splitlines()
+    assert sorted(calls[4:]) == ["lens@a lens@c", "lens@b", "retrain_heads@a"]
+
+
+def test_a_run_that_fails_is_said_once_stops_no_other_and_nothing_is_read(own_dvc, capfd):
     (own_dvc / "broken").touch()
     assert side_by_side.main(1) == 1
-    assert sorted(set((own_dvc / "calls").read_text().split())) == ["train@a", "train@b", "train@c"]
+    assert sorted(set((own_dvc / "calls").read_text().splitlines())) == ["train@a", "train@b", "train@c"]
     assert capfd.readouterr().out.count("it is broken") == 1

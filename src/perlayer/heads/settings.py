@@ -1,0 +1,32 @@
+"""Which runs have their readouts retrained, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perlayer.errors import require
+from perlayer.params import names
+
+
+@dataclass(frozen=True)
+class RetrainedRuns:
+    """The section `retrain_heads` of params.yaml."""
+
+    runs: list
+
+    def __post_init__(self):
+        names(self.runs, "runs")
+
+
+@dataclass(frozen=True)
+class RetrainSettings:
+    """The section `retrain_heads` of a recipe."""
+
+    steps: int
+    warmup: int
+    evaluations: int
+
+    def __post_init__(self):
+        require(self.steps >= 1, "steps", "at least 1 update", self.steps)
+        require(0 <= self.warmup < self.steps, "warmup", f"from 0 to fewer than {self.steps} steps", self.warmup)
+        require(self.evaluations >= 1, "evaluations", "at least 1, after the last update", self.evaluations)

@@ -1,0 +1,1 @@
+"""Lenses: what a finished model's own unembedding reads after every layer."""

@@ -1,0 +1,47 @@
+"""The tuned lens of a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perlayer.environment import Machine
+from perlayer.lens.lenses import save_lens
+from perlayer.lens.reading import held_out_rows, lens_series
+from perlayer.lens.settings import LensSettings, TunedLensSettings
+from perlayer.lens.tuning import tuned_lens
+from perlayer.loaded_code import digest
+from perlayer.model.weights import load_model, weights_file
+from perlayer.training.fresh_folder import fresh_folder
+from perlayer.training.tables import layers_table, write_layers
+
+
+def tune_run(
+    run: str,
+    size: str,
+    settings: TunedLensSettings,
+    reading: LensSettings,
+    compute_dtype: str,
+    shards: Path,
+    models: Path,
+    lenses: Path,
+    metrics: Path,
+    machine: Machine,
+) -> None:
+    """Train a tuned lens for the finished model `models/RUN`, read it, and publish `lenses/RUN/` and `metrics/RUN/`.
+
+    Raises:
+        UserError: the model or the shards are missing or broken, or an output cannot be written.
+    """
+    rows = held_out_rows(shards, reading.sequences)
+    decoder = load_model(models / run)
+    outs = (lenses / run, metrics / run)
+    definition = {"size": size, "model": digest(weights_file(models / run))}
+    with tuned_lens(f"tuned_lens@{run}", decoder, shards, settings, compute_dtype, definition, outs, machine) as tuned:
+        if not tuned.is_first:
+            return
+        series = tuned.series + lens_series(decoder, tuned.lens, rows, tuned.steps)
+        table = layers_table(run, size, tuned.tokens_per_step, series)
+        with fresh_folder(lenses / run) as folder:
+            save_lens(folder, tuned.lens, decoder)
+        with fresh_folder(metrics / run) as folder:
+            write_layers(table, folder / "tuned_lens.parquet")

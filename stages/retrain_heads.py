@@ -1,0 +1,41 @@
+"""Retrain every readout of one finished run, named on the command line, on its frozen backbone."""
+
+from _run import run
+
+
+def retrain_heads(params, name):
+    from pathlib import Path
+
+    from perlayer.environment import Machine
+    from perlayer.heads.settings import RetrainSettings
+    from perlayer.optim.settings import OptimizerSettings
+    from perlayer.params import parse, recipe
+    from perlayer.training.launch import launch_processes, own_temporary_folder
+    from perlayer.training.settings import TrainSettings
+
+    machine = Machine.from_environment()
+    settings = {
+        "optimizer": parse(OptimizerSettings, *recipe(params, "optimizer")),
+        "train": parse(TrainSettings, *recipe(params, "train")),
+        "retrain": parse(RetrainSettings, *recipe(params, "retrain_heads")),
+    }
+    with own_temporary_folder():
+        if launch_processes(machine, settings["train"].batch):
+            return
+
+        from perlayer.heads.retraining import RetrainRecipe
+        from perlayer.heads.retraining import retrain_heads as retrain
+
+        retrain(
+            name,
+            RetrainRecipe(size=params["size"], **settings),
+            shards=Path("data/shards"),
+            models=Path("data/models"),
+            heads=Path("data/heads"),
+            metrics=Path("metrics/analyses/retrain_heads"),
+            machine=machine,
+        )
+
+
+if __name__ == "__main__":
+    run(retrain_heads)
