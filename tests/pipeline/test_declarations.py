@@ -62,6 +62,8 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         return Watched(value, path) if isinstance(value, dict) else value
 
     params = load(ROOT / "params.yaml")
+    if arguments == ["theirs"]:
+        params["published"] = {"theirs": {"path": "folder"}}
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "stages")
     monkeypatch.delitem(sys.modules, "_run", raising=False)
@@ -73,6 +75,9 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         "perlayer.heads.retraining.retrain_heads": lambda *args, **kwargs: None,
         "perlayer.lens.logit.read_run": lambda *args, **kwargs: None,
         "perlayer.lens.tuned.tune_run": lambda *args, **kwargs: None,
+        "perlayer.lens.published.read_published": lambda *args, **kwargs: None,
+        "perlayer.model.published_settings.read_published_config": lambda *args, **kwargs: {"vocab_size": 1},
+        "perlayer.data.tokens.tokenize_as_published": lambda *args, **kwargs: None,
         "perlayer.data.corpus.build_corpus": lambda *args, **kwargs: {},
         "perlayer.data.tokens.tokenize": lambda *args, **kwargs: (type("T", (), {"size": 1}), {}),
         "perlayer.data.shards.write_shards": lambda *args, **kwargs: type("D", (), {"__getattr__": lambda s, n: 0})(),
@@ -100,6 +105,8 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("retrain_heads", ["separate"]),
         ("lens", ["separate"]),
         ("tuned_lens", ["separate"]),
+        ("published", ["theirs"]),
+        ("published_lens", ["theirs"]),
         ("collect", []),
         ("report", []),
     ],

@@ -21,7 +21,7 @@ class Dataset:
 
     sequence_length: int
     vocab_size: int
-    bos_id: int
+    bos_id: int | None  # None: a document begins with its text
     eos_id: int
     train_documents: int
     train_sequences: int

@@ -111,12 +111,12 @@ def write_shards(
         raise UserError(
             f"the training text: expected at least one batch of {batch} sequences of {sequence_length} tokens, "
             f"found {train_sequences} ({len(train)} tokens); "
-            "give more text, or lower data.sequence_length or train.batch"
+            "give more text, or lower the sequence length or the batch"
         )
     if val_sequences < 1:
         raise UserError(
             f"the validation text: expected at least one sequence of {sequence_length} tokens, "
-            f"found {len(val)} tokens; raise data.val_fraction, or lower data.sequence_length"
+            f"found {len(val)} tokens; raise data.val_fraction, or lower the sequence length"
         )
     dataset = Dataset(
         sequence_length=sequence_length,

@@ -25,13 +25,17 @@ USUAL_NAMES = ((BOS, EOS), ("<s>", "</s>"), ("<bos>", "<eos>"), ("<|endoftext|>"
 # BPE counts the words of at most this much text, so that its memory is bounded for any corpus.
 TRAINING_BYTES = 2**30
 
+# Classes of transformers that begin a text as `add_bos_token` says, True where it is absent, whatever template
+# tokenizer.json holds; the others begin it by that template.
+BEGUN_BY_CONFIG = frozenset(f"{name}Tokenizer{kind}" for name in ("Llama", "CodeLlama") for kind in ("", "Fast"))
+
 
 @dataclass(frozen=True)
 class Tokenizer:
     """A tokenizer of the Hugging Face format with the ids that begin and end a document."""
 
     backend: tokenizers.Tokenizer
-    bos_id: int
+    bos_id: int | None  # None: a document begins with its text
     eos_id: int
 
     @property
@@ -40,12 +44,13 @@ class Tokenizer:
         return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
-        """Token ids of each text between BOS and EOS, int64.
+        """Token ids of each text between BOS, if there is one, and EOS, int64.
 
         What a text says is always text: the name of a special token in it becomes ordinary tokens. Uses every core.
         """
         encodings = self.backend.encode_batch_fast(texts, add_special_tokens=False)
-        return [np.array([self.bos_id, *encoding.ids, self.eos_id]) for encoding in encodings]
+        beginning = [] if self.bos_id is None else [self.bos_id]
+        return [np.array([*beginning, *encoding.ids, self.eos_id]) for encoding in encodings]
 
     def bytes_per_token(self, vocab_size: int) -> np.ndarray:
         """How many UTF-8 bytes of text each id stands for: int32, shape (vocab_size,).
@@ -71,14 +76,14 @@ class Tokenizer:
             sizes[token] = length(piece)
         for token, added in self.backend.get_added_tokens_decoder().items():
             sizes[token] = 0 if added.special else len(added.content.encode("utf-8"))
-        sizes[[self.bos_id, self.eos_id]] = 0
+        sizes[[token for token in (self.bos_id, self.eos_id) if token is not None]] = 0
         return sizes
 
     def save(self, folder: str | Path) -> None:
         """Write tokenizer.json and tokenizer_config.json, which `load_tokenizer` and transformers read."""
         config = {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "bos_token": self.backend.id_to_token(self.bos_id),
+            "bos_token": None if self.bos_id is None else self.backend.id_to_token(self.bos_id),
             "eos_token": self.backend.id_to_token(self.eos_id),
             "clean_up_tokenization_spaces": False,
         }
@@ -131,36 +136,79 @@ def load_tokenizer(source: str | Path) -> Tokenizer:
     Raises:
         UserError: no such tokenizer, it cannot be read, or it has no BOS or EOS.
     """
+    backend, described = _load(_find(str(source)))
+    return _tokenizer(backend, described.get("bos_token"), described.get("eos_token"), str(source))
+
+
+def load_published_tokenizer(folder: str | Path) -> Tokenizer:
+    """Load the tokenizer in the folder of a published model.
+
+    Documents begin as it begins a text itself in transformers: Llama's with a BOS, Qwen3's with nothing. EOS is found
+    as `load_tokenizer` finds it.
+
+    Raises:
+        UserError: there is no tokenizer.json, it cannot be read, it has no EOS, or more than one token begins a text.
+    """
+    path = Path(folder, "tokenizer.json")
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; expected the tokenizer of a published model")
+    backend, described = _load(_find(str(path)))
+    _take_text_whole(backend)
+    eos_id = _special_id(backend, "eos_token", described.get("eos_token"), str(folder))
+    return Tokenizer(backend, _own_beginning(backend, described, str(folder)), eos_id)
+
+
+def _load(paths: list[Path]) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
+    """The tokenizer of a tokenizer.json, and what the configuration files beside it say of it."""
     from tokenizers import Tokenizer as Backend
 
-    path, *configs = _find(str(source))
+    path, *configs = paths
     try:
         backend = Backend.from_file(str(path))
     except Exception as error:  # tokenizers raises plain Exception
         raise UserError(f"{path}: expected a tokenizer.json, found: {' '.join(str(error).split())[:200]}") from None
-    names = {}
+    described = {}
     for config in configs:
-        names = _special_names(config) | names
-    bos, eos = names.get("bos_token"), names.get("eos_token")
-    if not names:
+        described = _describe(config) | described
+    if not described.keys() & {"bos_token", "eos_token"}:
         vocabulary = backend.get_vocab(with_added_tokens=True)
-        bos, eos = next((pair for pair in USUAL_NAMES if set(pair) <= set(vocabulary)), (None, None))
-    return _tokenizer(backend, bos, eos, str(source))
+        pairs = (pair for pair in USUAL_NAMES if set(pair) <= set(vocabulary))
+        described |= zip(("bos_token", "eos_token"), next(pairs, ()))
+    return backend, described
 
 
 def _tokenizer(backend: tokenizers.Tokenizer, bos: str | None, eos: str | None, source: str) -> Tokenizer:
-    ids = []
-    for key, name in (("bos_token", bos), ("eos_token", eos)):
-        token = None if name is None else backend.token_to_id(name)
-        if token is None:
-            found = "none" if name is None else f"{name!r}, which is not in the vocabulary"
-            raise UserError(f"{source}: expected a {key} named in its tokenizer_config.json, found {found}")
-        ids.append(token)
-    # Documents are encoded whole, and the names of special tokens in them are text.
+    ids = [_special_id(backend, key, name, source) for key, name in (("bos_token", bos), ("eos_token", eos))]
+    _take_text_whole(backend)
+    return Tokenizer(backend, *ids)
+
+
+def _special_id(backend: tokenizers.Tokenizer, key: str, name: str | None, source: str) -> int:
+    token = None if name is None else backend.token_to_id(name)
+    if token is None:
+        found = "none" if name is None else f"{name!r}, which is not in the vocabulary"
+        raise UserError(f"{source}: expected a {key} named in its tokenizer_config.json, found {found}")
+    return token
+
+
+def _take_text_whole(backend: tokenizers.Tokenizer) -> None:
+    """Encode documents whole, and the names of special tokens in them as text."""
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = True
-    return Tokenizer(backend, *ids)
+
+
+def _own_beginning(backend: tokenizers.Tokenizer, described: dict[str, Any], source: str) -> int | None:
+    """The id of the token that the tokenizer puts before a text, or None."""
+    if described.get("tokenizer_class") in BEGUN_BY_CONFIG:
+        if not described.get("add_bos_token", True):
+            return None
+        return _special_id(backend, "bos_token", described.get("bos_token"), source)
+    encoding = backend.encode("a")
+    before = encoding.ids[: [*encoding.special_tokens_mask, 0].index(0)]
+    if len(before) > 1:
+        raise UserError(f"{source}: expected at most one token that begins every text, found {len(before)}")
+    return before[0] if before else None
 
 
 CONFIGS = ("tokenizer_config.json", "special_tokens_map.json")
@@ -197,14 +245,15 @@ def _download(name: str) -> list[Path]:
     return paths
 
 
-def _special_names(path: Path) -> dict[str, str]:
-    """bos_token and eos_token of a configuration file, where it names them."""
+def _describe(path: Path) -> dict[str, Any]:
+    """What a configuration file says of the beginning and the end of a text, where it says it."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
-    names = {key: config.get(key) for key in ("bos_token", "eos_token")}
-    return {key: name["content"] if isinstance(name, dict) else name for key, name in names.items() if name}
+    said = {key: config.get(key) for key in ("bos_token", "eos_token", "tokenizer_class", "add_bos_token")}
+    said = {key: value["content"] if isinstance(value, dict) else value for key, value in said.items()}
+    return {key: value for key, value in said.items() if value not in (None, "")}
 
 
 def _kinds(component: dict[str, Any] | None) -> set[str]:

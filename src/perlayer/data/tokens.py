@@ -1,4 +1,4 @@
-"""The tokens of a corpus: every document as BOS, its tokens, EOS, one after another in one flat array."""
+"""The tokens of a corpus: every document as BOS (if any), its tokens, EOS, one after another in one flat array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from perlayer.data.corpus import VALIDATION, corpus_bytes, read_corpus
 from perlayer.data.folders import ArrayWriter, new_folder, read_array
-from perlayer.data.tokenizer import Tokenizer, load_tokenizer, spread, train_tokenizer
+from perlayer.data.tokenizer import Tokenizer, load_published_tokenizer, load_tokenizer, spread, train_tokenizer
 from perlayer.errors import UserError
 
 
@@ -19,7 +19,7 @@ class Vocabulary:
     """What the later stages need to know of the tokenizer."""
 
     vocab_size: int
-    bos_id: int
+    bos_id: int | None  # None: a document begins with its text
     eos_id: int
 
     @property
@@ -86,16 +86,38 @@ def tokenize(
         raise UserError(f"data.vocab_size: expected at least the {made.size} of {tokenizer}, found {vocab_size}")
     bytes_per_token = made.bytes_per_token(vocab_size)
     made.save(tokenizer_folder)
-    vocabulary = Vocabulary(vocab_size, made.bos_id, made.eos_id)
-    with new_folder(tokens_folder) as folder:
-        (folder / "vocabulary.json").write_text(json.dumps(asdict(vocabulary), indent=2) + "\n")
-        np.save(folder / "bytes_per_token.npy", bytes_per_token)
-        sizes = {"corpus": _write(made, Path(corpus), folder, vocabulary.dtype, bytes_per_token)}
-        validation = Path(corpus, VALIDATION)
-        if validation.is_dir():
-            with new_folder(folder / VALIDATION) as destination:
-                sizes[VALIDATION] = _write(made, validation, destination, vocabulary.dtype, bytes_per_token)
-    return made, sizes
+    return made, _write_folder(made, Path(corpus), tokens_folder, bytes_per_token)
+
+
+def tokenize_as_published(
+    corpus: str | Path, model: str | Path, vocab_size: int, tokens_folder: str | Path
+) -> dict[str, TokensSize]:
+    """Write the tokens of a corpus, and of its validation text, as a published model reads it.
+
+    Documents begin as the model's own tokenizer begins a text, with its BOS or with nothing, and end with its EOS.
+
+    Args:
+        corpus: the folder that `build_corpus` wrote.
+        model: the folder of the model, with its tokenizer.json.
+        vocab_size: how many ids the model has; the tokenizer may have fewer.
+        tokens_folder: gets the files that `tokenize` writes there; where the tokenizer does not tell the bytes of its
+            tokens, `bytes_per_token.npy` holds zeros.
+
+    Returns:
+        The sizes under `corpus` and, if there is one, `validation`.
+
+    Raises:
+        UserError: the corpus or tokenizer cannot be read, the tokenizer has more than `vocab_size` tokens, or the
+            folder cannot be written.
+    """
+    tokenizer = load_published_tokenizer(model)
+    if tokenizer.size > vocab_size:
+        raise UserError(f"{model}: expected a tokenizer of at most {vocab_size} tokens, found {tokenizer.size}")
+    try:
+        bytes_per_token = tokenizer.bytes_per_token(vocab_size)
+    except UserError:
+        bytes_per_token = np.zeros(vocab_size, np.int32)
+    return _write_folder(tokenizer, Path(corpus), tokens_folder, bytes_per_token)
 
 
 def read_tokens(folder: str | Path) -> Tokens:
@@ -124,6 +146,21 @@ def read_vocabulary(folder: str | Path) -> Vocabulary:
         raise UserError(f"{path}: no such file; run the stage tokenize") from None
     except (ValueError, TypeError) as error:
         raise UserError(f"{path}: expected vocab_size, bos_id and eos_id, found: {error}") from None
+
+
+def _write_folder(
+    tokenizer: Tokenizer, corpus: Path, tokens_folder: str | Path, bytes_per_token: np.ndarray
+) -> dict[str, TokensSize]:
+    vocabulary = Vocabulary(len(bytes_per_token), tokenizer.bos_id, tokenizer.eos_id)
+    with new_folder(tokens_folder) as folder:
+        (folder / "vocabulary.json").write_text(json.dumps(asdict(vocabulary), indent=2) + "\n")
+        np.save(folder / "bytes_per_token.npy", bytes_per_token)
+        sizes = {"corpus": _write(tokenizer, corpus, folder, vocabulary.dtype, bytes_per_token)}
+        validation = corpus / VALIDATION
+        if validation.is_dir():
+            with new_folder(folder / VALIDATION) as destination:
+                sizes[VALIDATION] = _write(tokenizer, validation, destination, vocabulary.dtype, bytes_per_token)
+    return sizes
 
 
 def _write(
