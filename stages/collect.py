@@ -1,4 +1,4 @@
-"""Stage `collect`: metrics/runs -> metrics/warehouse, metrics/headline.json."""
+"""Stage `collect`: metrics/runs, metrics/analyses -> metrics/warehouse, metrics/headline.json."""
 
 from _run import run
 
@@ -7,9 +7,12 @@ def collect(params):
     from perlayer.warehouse.collect import collect as gather
 
     absent = gather(params, "metrics", "metrics/warehouse")
-    here = len(params["runs"]) - len(absent)
+    here = len(params["runs"]) - len(absent.runs)
     print(f"{here} of {len(params['runs'])} runs at size {params['size']}", end="")
-    print(f"; absent: {', '.join(absent)}" if absent else "")
+    print(f"; absent: {', '.join(absent.runs)}" if absent.runs else "")
+    for stage, names in absent.analyses.items():
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        print(f"{stage}: absent: {', '.join(names[:4])}{more}")
 
 
 if __name__ == "__main__":

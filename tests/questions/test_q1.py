@@ -32,7 +32,7 @@ def judge(monkeypatch):
                 rows.append({"run": run, "layer": layer, "readout": readout, "value": loss})
         with made_up.in_memory(rows, runs, made_up.LAYERS) as connection:
             connection.execute(questions.claims_view())
-            claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+            claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q1'").fetchall()
             return claims, q1.verdict(connection), questions.state(connection, q1.QUESTION)
 
     return judge

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perlayer.environment import PREFIX, Machine
+from perlayer.model.published_settings import parse_published
 from perlayer.params import load
 from perlayer.questions import connect
 from perlayer.training.settings import parse_run
@@ -17,7 +18,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def overrides():
-    return re.findall(r"-S '?([^\s'`]+(?: [^'`]*?\})?)'?", README)
+    return re.findall(r"-S ['\"]?([^\s'`]+(?: [^'`]*?\})?)['\"]?", README)
 
 
 def test_every_override_names_a_key_that_exists_or_adds_one_that_may():
@@ -37,6 +38,10 @@ def test_every_override_names_a_key_that_exists_or_adds_one_that_may():
             if "NAME" in run.values():
                 continue
             parse_run({"runs": {path[1]: run}}, path[1])
+        elif path[0] == "published" and key.startswith("+"):
+            pairs = dict(pair.split(": ") for pair in value.strip("{}").split(", "))
+            entry = {name: int(text) if text.isdigit() else text for name, text in pairs.items()}
+            parse_published({"published": {path[1]: entry}, "runs": params["runs"]})
         else:
             part = params
             for name in path:

@@ -4,7 +4,18 @@ import pytest
 from matplotlib.text import Text
 
 from perlayer import questions
-from perlayer.report.figures import FIGURES, final_loss_by_layer, last_layer_curves, layer_curves, noise_floor, style
+from perlayer.report.figures import (
+    FIGURES,
+    final_loss_by_layer,
+    last_layer_curves,
+    layer_curves,
+    lens_agreement,
+    lenses,
+    noise_floor,
+    retrained_heads,
+    retraining_curves,
+    style,
+)
 from perlayer.report.plot import plot
 
 
@@ -90,6 +101,72 @@ def test_noise_floor_stands_beside_the_effects(connection):
     assert table.loc[6, "probes"] == 0.0
 
 
+def test_retrained_heads_stand_beside_the_gap_and_the_noise(connection):
+    table = retrained_heads.data(connection).set_index("layer")
+    assert list(table.index) == [1, 2, 3, 4, 5, 6]
+    for setup in made_up.RETRAINED:
+        before = [made_up.held_out(made_up.RUNS[setup], layer) for layer in table.index]
+        assert list(table[f"{setup}_before"]) == pytest.approx(before)
+        assert list(table[f"{setup}_change"]) == pytest.approx(list(made_up.CHANGES[setup].values()))
+        assert list(table[f"{setup}_standard_error"]) == [made_up.CHANGE_ERROR] * 6
+    assert list(table["gap_before"]) == pytest.approx([0.35, 0.65, 0.49, 0.25, 0.045, -0.06])
+    assert list(table["gap_after"]) == pytest.approx([0.29, 0.585, 0.448, 0.24, 0.017, -0.074])
+    assert list(table["noise"]) == pytest.approx([0.031] * 5 + [0.011])
+
+
+def test_retraining_curves_go_from_before_to_after(connection):
+    table = retraining_curves.data(connection).set_index("step")
+    assert list(table.index) == [0, 5, 10, 15, 20]
+    assert list(table["tokens"]) == [step * made_up.TOKENS for step in table.index]
+    for setup in made_up.RETRAINED:
+        for layer in (1, 6):
+            before = made_up.held_out(made_up.RUNS[setup], layer)
+            expected = [before + made_up.CHANGES[setup][layer] * step / 20 for step in table.index]
+            assert list(table[f"{setup}_{layer}"]) == pytest.approx(expected)
+
+
+def test_lenses_show_every_model_that_has_been_read(connection):
+    table = lenses.data(connection)
+    leads = ["baseline", "probes", "separate", "shared", "shared_stop_gradient"]
+    models = list(dict.fromkeys(table["run"]))
+    assert models[:5] == leads and models[5:10] == [f"depth_{depth}" for depth in range(1, 6)]
+    assert models[-1] == "deep_model" and set(models) == {*made_up.RUNS, "deep_model"}
+    rows = table.set_index(["run", "layer"])
+    last = made_up.held_out(made_up.RUNS["separate"], 6)
+    assert rows.loc[("separate", 2), ["logit_lens", "tuned_lens"]].tolist() == pytest.approx(
+        [last + 1.55, last + 0.775]
+    )
+    assert rows.loc[("separate", 2), "trained"] == pytest.approx(made_up.held_out(made_up.RUNS["separate"], 2))
+    with style.theme():
+        titles = [axes.get_title(loc="left") for axes in lenses.draw(connection).axes]
+    assert [title for title in titles if title] == models
+
+
+def test_lens_agreement_is_a_line_a_setup_and_published_model(connection):
+    table = lens_agreement.data(connection)
+    names = ["baseline", "separate", "shared", "shared_stop_gradient", "deep_model"]
+    assert list(dict.fromkeys(table["name"])) == names
+    rows = table.set_index(["name", "readout", "layer"])
+    for layer, above in made_up.EXCESS.items():
+        assert rows.loc[("baseline", "logit_lens", layer), "kl_final_lens"] == pytest.approx(above / 2)
+        assert rows.loc[("baseline", "tuned_lens", layer), "top5_overlap"] == pytest.approx(1 / (1 + above / 2))
+    assert rows.loc[("deep_model", "logit_lens", 3), "depth"] == 0.25
+    with style.theme():
+        figure = lens_agreement.draw(connection)
+    labels = texts(figure)
+    assert [labels.count(style.SETUPS[name][0]) for name in names[:4]] == [1] * 4 and labels.count("deep_model") == 1
+    assert "Depth (share of the layers)" in labels
+
+
+def test_lens_agreement_of_equal_depths_counts_layers(gather, tmp_path):
+    some = {run: made_up.RUNS[run] for run in ("probes", "shared")}
+    analysed = {key: table for key, table in made_up.analyses(some).items() if key[0] == "lens"}
+    with questions.connect(gather(some, analysed=analysed)) as connection, style.theme():
+        assert set(lens_agreement.data(connection)["name"]) == {"baseline", "shared"}  # probes stand for the baseline
+        labels = texts(lens_agreement.draw(connection))
+    assert "Layer" in labels and "logit lens" in labels and "tuned lens" not in labels
+
+
 def test_lines_are_named_where_they_are(connection):
     with style.theme():
         found = texts(final_loss_by_layer.draw(connection))
@@ -106,6 +183,32 @@ def test_labels_do_not_overlap(connection):
             assert len(boxes) == 4
             for number, box in enumerate(boxes):
                 assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+
+
+@pytest.mark.parametrize(
+    "module, labels",
+    [(retrained_heads, [2, 4]), (retraining_curves, [6, 6, 6, 6]), (lens_agreement, [5, 0])],
+)
+def test_labels_of_analyses_do_not_overlap_or_leave_the_figure(connection, module, labels):
+    with style.theme():
+        figure = module.draw(connection)
+        figure.draw_without_rendering()
+    assert [len(axes.texts) for axes in figure.axes] == labels
+    for axes in figure.axes:
+        boxes = [Text.get_window_extent(text) for text in axes.texts]
+        for number, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+            assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+
+
+def test_panels_of_lenses_do_not_overlap(connection):
+    with style.theme():
+        figure = lenses.draw(connection)
+        figure.draw_without_rendering()
+    boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
+    assert len(boxes) == len(made_up.RUNS) + 1
+    for number, box in enumerate(boxes):
+        assert not any(box.shrunk(0.99, 0.99).overlaps(other) for other in boxes[number + 1 :])
 
 
 @pytest.mark.parametrize(
@@ -142,6 +245,10 @@ def test_figures_without_their_runs_say_so(gather, tmp_path, runs):
     assert "shared_stop_gradient" in pd.read_csv(tmp_path / "final_loss_by_layer.csv").columns
     assert "separate_minus_baseline" in pd.read_csv(tmp_path / "last_layer_curves.csv").columns
     assert "spread" in pd.read_csv(tmp_path / "noise_floor.csv").columns
+    assert {"probes_change", "separate_change", "gap_after"} <= set(
+        pd.read_csv(tmp_path / "retrained_heads.csv").columns
+    )
+    assert set(style.READINGS) <= set(pd.read_csv(tmp_path / "lenses.csv").columns)
 
 
 @pytest.mark.filterwarnings("error")
@@ -149,3 +256,39 @@ def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path):
     twin = {"residual": "sandwich", "readouts": "probes", "seed": 0}
     plot(gather({"a": twin, "b": {**twin, "ema": {"half_life": 100}}}), tmp_path)
     assert (pd.read_csv(tmp_path / "noise_floor.csv")["spread"] == 0).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "there, said",
+    [
+        ([], ["No readouts", "No readouts", "No finished model", "No finished model"]),
+        (
+            [("retrain_heads", "probes")],
+            ["not retrained yet: separate heads"] * 2 + ["Not read by a lens yet: base", "No"],
+        ),
+        ([("lens", "depth_1")], ["No readouts"] * 2 + ["Not read by a lens yet: baseline, probes, sep", "No finished"]),
+        ([("lens", "shared")], ["No readouts"] * 2 + ["yet: baseline, depth_1", "yet: baseline, separate heads"]),
+        (
+            [("published_lens", "deep_model")],
+            ["No readouts"] * 2 + ["yet: baseline, depth_1", "yet: baseline, separate heads, shared"],
+        ),
+    ],
+)
+def test_figures_of_analyses_draw_what_is_there_and_name_the_rest(gather, there, said):
+    runs = {run: made_up.RUNS[run] for run in ("baseline", "depth_1", "probes", "separate", "shared")}
+    analyses = made_up.analyses(runs)
+    with questions.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection, style.theme():
+        for module, words in zip((retrained_heads, retraining_curves, lenses, lens_agreement), said):
+            figure = module.draw(connection)
+            figure.draw_without_rendering()
+            assert any(words in text for text in texts(figure)), module.__name__
+
+
+@pytest.mark.filterwarnings("error")
+def test_retraining_without_any_change_or_noise_can_be_drawn(gather, tmp_path, monkeypatch):
+    monkeypatch.setattr(made_up, "CHANGES", {setup: dict.fromkeys(range(1, 7), 0.0) for setup in made_up.CHANGES})
+    monkeypatch.setattr(made_up, "CHANGE_ERROR", 0.0)
+    runs = {run: made_up.RUNS[run] for run in made_up.RETRAINED}
+    plot(gather(runs, analysed=made_up.analyses(runs)), tmp_path)
+    assert (pd.read_csv(tmp_path / "retrained_heads.csv")["separate_change"] == 0).all()

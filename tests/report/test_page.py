@@ -65,6 +65,19 @@ def test_the_page_answers(warehouse_dir, figures, tmp_path):
         assert figure.CAPTION in text
 
 
+def test_the_page_answers_from_analyses(warehouse_dir, figures, tmp_path):
+    report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
+    reader, text = read(tmp_path / "index.html")
+    assert "Q6. Is the gap in the heads or in the features?" in text and "F16. What do lenses read" in text
+    assert "Held-out loss by layer before and after retraining, size nano" in text
+    assert "Held-out loss by layer and readout, size nano" in text
+    assert "The gap is in the features, not in the heads." in text
+    assert text.count("Published: Chai 2026") == 2  # Q6 has no published numbers
+    assert {"+0.0300", "+0.5850", "9.329", "at 30 of 30 layers of 4 models"} <= set(reader.cells)
+    places = [reader.cells.index(key) for key in ("Q1", "Q6", "F16")]
+    assert places == sorted(places)
+
+
 def test_the_page_needs_nothing_else(warehouse_dir, figures, tmp_path):
     report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
     reader, _ = read(tmp_path / "index.html")
@@ -88,6 +101,16 @@ def test_absent_runs_are_named(gather, figures, tmp_path):
     assert "partly answered" in text and "no run" in text and "There is no noise floor yet" in text
     named = text.split("without results at this size:")[1].split(".")[0]
     assert {name.strip() for name in named.split(",")} == made_up.RUNS.keys() - some.keys()
+
+
+def test_runs_without_analyses_are_named(gather, figures, tmp_path):
+    some = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
+    tables = made_up.analyses(some)
+    analysed = {key: tables[key] for key in (("retrain_heads", "probes"), ("lens", "separate"))}
+    report(made_up.params(some), gather(some, analysed=analysed), figures, tmp_path / "index.html")
+    _, text = read(tmp_path / "index.html")
+    named = [part.split(".")[0].replace(" ", "") for part in text.split("Its runs without results: ")[1:]]
+    assert named == ["separate", "baseline,probes"]
 
 
 def test_without_any_run_the_page_says_so(gather, figures, tmp_path):

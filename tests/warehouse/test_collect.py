@@ -8,6 +8,8 @@ import pytest
 from perlayer.errors import UserError
 from perlayer.warehouse.collect import collect, definitions
 
+SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
+
 
 def read(warehouse_dir, table, order="ALL"):
     return duckdb.sql(f"SELECT * FROM read_parquet('{warehouse_dir}/{table}.parquet') ORDER BY {order}").df()
@@ -32,7 +34,8 @@ def test_runs_say_what_params_say_and_how_the_runs_ended(warehouse_dir):
 
 
 def test_every_row_arrives(warehouse_dir):
-    rows = pd.concat([made_up.layer_metrics(run, definition) for run, definition in made_up.RUNS.items()])
+    runs = [made_up.layer_metrics(run, definition) for run, definition in made_up.RUNS.items()]
+    rows = pd.concat([*runs, *made_up.analyses().values()])
     columns = list(rows.columns)
     expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
     found = read(warehouse_dir, "layer_metrics").sort_values(columns).reset_index(drop=True)
@@ -59,10 +62,56 @@ def test_absent_runs_are_named_and_no_error(tmp_path):
     made_up.write(tmp_path, {"baseline": some["baseline"]})
     made_up.write(tmp_path, {"separate": some["separate"]}, size="smoke")
     made_up.write(tmp_path, {"left_over": some["probes"]})
-    assert collect(made_up.params(some), tmp_path, tmp_path / "warehouse") == ["probes", "separate"]
+    assert collect(made_up.params(some), tmp_path, tmp_path / "warehouse").runs == ["probes", "separate"]
     assert list(read(tmp_path / "warehouse", "runs")["present"]) == [True, False, False]
     assert set(read(tmp_path / "warehouse", "layer_metrics")["run"]) == {"baseline"}
-    assert collect(made_up.params(some, "smoke"), tmp_path, tmp_path / "warehouse") == ["baseline", "probes"]
+    assert collect(made_up.params(some, "smoke"), tmp_path, tmp_path / "warehouse").runs == ["baseline", "probes"]
+
+
+def test_absent_analyses_are_named_and_no_error(tmp_path):
+    tables = made_up.analyses(SOME)
+    made_up.write(tmp_path, SOME)
+    some = {key: tables[key] for key in (("lens", "probes"), ("retrain_heads", "separate"), ("tuned_lens", "separate"))}
+    made_up.write_analyses(tmp_path, some)
+    made_up.write_analyses(tmp_path, {("lens", "baseline"): made_up.lens("baseline", "smoke")})
+    assert collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse") == (
+        [],
+        {
+            "lens": ["baseline", "separate"],
+            "published_lens": ["deep_model"],
+            "retrain_heads": ["probes"],
+            "tuned_lens": ["baseline"],
+        },
+    )
+    rows = read(tmp_path / "warehouse", "layer_metrics")
+    found = rows[rows["readout"].isin(["logit_lens", "tuned_lens", "retrained"])][["run", "readout"]]
+    assert set(found.itertuples(index=False, name=None)) == {
+        ("probes", "logit_lens"),
+        ("separate", "retrained"),
+        ("separate", "tuned_lens"),
+    }
+
+
+def test_only_what_params_name_is_read(tmp_path):
+    made_up.write(tmp_path, SOME)
+    made_up.write_analyses(tmp_path, made_up.analyses(made_up.RUNS))
+    params = made_up.params(SOME) | {"retrain_heads": {"runs": ["probes"]}, "lens": {"tuned": None}, "published": {}}
+    assert collect(params, tmp_path, tmp_path / "warehouse") == ([], {})
+    rows = read(tmp_path / "warehouse", "layer_metrics")
+    assert set(rows["run"]) == set(SOME)
+    assert set(rows[rows["readout"] == "retrained"]["run"]) == {"probes"}
+    assert "tuned_lens" not in set(rows["readout"])
+
+
+def test_params_without_sections_of_analyses_name_none(tmp_path):
+    made_up.write(tmp_path, SOME)
+    params = {key: made_up.params(SOME)[key] for key in ("size", "recipes", "runs")}
+    assert collect(params, tmp_path, tmp_path / "warehouse") == ([], {"lens": sorted(SOME)})
+
+
+def test_analyses_do_not_change_what_is_said_of_runs(warehouse_dir, gather):
+    alone = gather(made_up.RUNS)
+    assert (alone / "runs.parquet").read_bytes() == (warehouse_dir / "runs.parquet").read_bytes()
 
 
 def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
@@ -74,6 +123,14 @@ def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
     for path in (tmp_path / "b/runs").glob("*/layers.parquet"):
         pd.read_parquet(path).sample(frac=1, random_state=1).to_parquet(path, index=False)
     collect(made_up.params(dict(reversed(some.items()))), tmp_path / "b", tmp_path / "b/warehouse")
+    analyses = made_up.analyses(some)
+    made_up.write_analyses(tmp_path / "a", analyses)
+    made_up.write_analyses(
+        tmp_path / "b", {key: table.sample(frac=1, random_state=2) for key, table in reversed(analyses.items())}
+    )
+    (tmp_path / "b/analyses/lens/probes/lens.parquet").rename(tmp_path / "b/analyses/lens/probes/rows.parquet")
+    for folder in ("a", "b"):
+        collect(made_up.params(some), tmp_path / folder, tmp_path / folder / "warehouse")
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
 
@@ -89,6 +146,29 @@ def test_headline(warehouse_dir):
     assert found["last_layer"]["separate_standard_error"] == pytest.approx(error, abs=1e-6)
     assert found["last_layer"]["shared_stop_gradient"] == pytest.approx(0.12)
     assert "shared_stop_gradient_standard_error" not in found["last_layer"]
+
+
+def test_headline_of_analyses(warehouse_dir):
+    found = json.loads((warehouse_dir.parent / "headline.json").read_text())
+    below = range(1, made_up.LAYERS)
+    changes = {setup: sum(made_up.CHANGES[setup][layer] for layer in below) / len(below) for setup in made_up.CHANGES}
+    gaps = [made_up.GAPS["probes"][layer] - made_up.GAPS["separate"][layer] for layer in below]
+    gap = sum(gaps) / len(gaps)
+    assert found["heads_or_features"] == pytest.approx(
+        {
+            "probes_change": changes["probes"],
+            "separate_change": changes["separate"],
+            "gap_closed": (changes["separate"] - changes["probes"]) / gap,
+        },
+        abs=1e-6,
+    )
+    above = sum(made_up.EXCESS[layer] for layer in below) / len(below)
+    assert found["lenses"] == pytest.approx({"logit_lens_kl": above / 2, "tuned_lens_kl": above / 4}, abs=1e-6)
+
+
+def test_headline_without_analyses_leaves_them_out(gather):
+    parts = json.loads((gather(made_up.RUNS).parent / "headline.json").read_text()).keys()
+    assert parts == {"baseline", "early_layers", "last_layer"}
 
 
 def test_headline_without_runs_is_empty(gather):
@@ -162,3 +242,56 @@ def test_truncated_results_are_named_in_one_line(tmp_path, keep):
 def test_a_wrong_definition_is_named(tmp_path, definition, said):
     with pytest.raises(UserError, match=said):
         collect(made_up.params({"odd": definition}), tmp_path, tmp_path / "warehouse")
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (damage_column, "no readout, value"),
+        (lambda table: table.assign(value=float("nan")), "expected a finite"),
+        (
+            lambda table: pd.concat([table, table[table["metric"] == "entropy"].head(1)]),
+            "expected one entropy, found 2",
+        ),
+        (damage_owner, "expected the rows of run baseline alone, found another at size nano"),
+        (damage_rows, "found no rows"),
+    ],
+)
+def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
+    made_up.write_analyses(tmp_path, {("lens", "baseline"): damage(made_up.lens("baseline"))})
+    with pytest.raises(UserError, match="analyses/lens/baseline/lens.parquet") as error:
+        collect(made_up.params({"baseline": made_up.RUNS["baseline"]}), tmp_path, tmp_path / "warehouse")
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_two_files_where_one_belongs_are_named(tmp_path):
+    made_up.write_analyses(tmp_path, {("lens", "baseline"): made_up.lens("baseline")})
+    folder = tmp_path / "analyses/lens/baseline"
+    (folder / "copy.parquet").write_bytes((folder / "lens.parquet").read_bytes())
+    with pytest.raises(UserError, match="lens/baseline: expected one parquet file, found copy.parquet, lens.parquet"):
+        collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
+
+
+@pytest.mark.parametrize(
+    "section, value, said",
+    [
+        ("retrain_heads", {"runs": 3}, "retrain_heads.runs: expected names, found 3"),
+        ("retrain_heads", {"runs": "probes"}, "retrain_heads.runs: expected names, found 'probes'"),
+        ("retrain_heads", {"runs": [["probes"]]}, r"retrain_heads.runs: expected names, found \[\['probes'\]\]"),
+        ("retrain_heads", {"runs": ["nobody"]}, "retrain_heads.runs: expected names of runs, found 'nobody'"),
+        ("lens", {"tuned": ["deep_model"]}, "lens.tuned: expected names of runs, found 'deep_model'"),
+        ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
+        ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
+    ],
+)
+def test_a_wrong_section_is_named(tmp_path, section, value, said):
+    with pytest.raises(UserError, match=f"params.yaml: {said}") as error:
+        collect(made_up.params(SOME) | {section: value}, tmp_path, tmp_path / "warehouse")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [None, 3, "text", ["probes"], {}])
+def test_a_section_that_is_no_mapping_names_none(tmp_path, value):
+    assert collect(made_up.params(SOME) | {"retrain_heads": value}, tmp_path, tmp_path / "warehouse").runs == sorted(
+        SOME
+    )

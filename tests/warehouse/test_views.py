@@ -177,6 +177,145 @@ def test_ordinary_models_keep_to_their_design():
     assert found == [("pre_ln", 2, "pre_ln_probes"), ("sandwich", 1, "shallow"), ("sandwich", 2, "baseline")]
 
 
+OF_TRAINING = [
+    "final_loss", "curves", "groups", "ordinary", "gap", "noise_floor", "seed_spread", "paired", "setups", "held_out",
+    "held_out_spread",
+]  # fmt: skip
+
+
+def test_analyses_leave_the_views_of_training_as_they_are(connection, gather):
+    with database.connect(gather(made_up.RUNS)) as alone:
+        for view in OF_TRAINING:
+            rows = alone.execute(f"FROM {view} ORDER BY ALL").fetchall()
+            assert rows and connection.execute(f"FROM {view} ORDER BY ALL").fetchall() == rows, view
+
+
+def test_setups_are_the_runs_that_only_their_readouts_set_apart(connection):
+    found = {row[0]: row[1:] for row in connection.execute("SELECT run, setup, lead FROM setups").fetchall()}
+    expected = {
+        run: ("baseline" if definition["readouts"] == "none" else definition["readouts"], run.split("_seed")[0])
+        for run, definition in made_up.RUNS.items()
+        if "layers" not in definition
+    }
+    assert found == expected | {"probes_ema": ("probes", "probes")}
+
+
+def test_held_out_is_the_validation_loss_at_the_end_of_training(connection):
+    found = {
+        row[:2]: row[2:] for row in connection.execute("SELECT run, layer, loss, readout FROM held_out").fetchall()
+    }
+    expected = {}
+    for run, definition in made_up.RUNS.items():
+        depth, setup = definition.get("layers", made_up.LAYERS), definition["readouts"]
+        for layer in [depth] if setup == "none" else range(1, depth + 1):
+            readout = "head" if layer == depth else made_up.READOUT.get(setup, setup)
+            expected[run, layer] = (pytest.approx(made_up.held_out(definition, layer)), readout)
+    assert found == expected
+
+
+def test_held_out_takes_the_last_validation_loss_of_the_next_token_alone():
+    right = {"run": "a", "layer": 2, "split": "val", "step": 9, "value": 1.0}
+    wrong = [
+        {"split": "train"},
+        {"ahead": 2},
+        {"readout": "logit_lens"},
+        {"readout": "retrained"},
+        {"metric": "ema_loss"},
+        {"other_layer": 1},
+        {"step": 8},
+    ]
+    connection = made_up.in_memory([right] + [{**right, "value": 100.0, "step": 10, **change} for change in wrong], {})
+    assert connection.execute("FROM held_out").fetchall() == [("a", 2, "head", 1.0)]
+
+
+def test_held_out_spread_over_seeds(connection):
+    found = {row[:2]: row[2:] for row in connection.execute("FROM held_out_spread").fetchall()}
+    assert {run for run, _ in found} == {"probes", "separate", "shared"}
+    values = [made_up.held_out(made_up.RUNS[f"separate{seed}"], 2) for seed in ("", "_seed_1", "_seed_2")]
+    spread = max(values) - min(values)
+    assert found["separate", 2] == ("separate", 3, pytest.approx(spread), pytest.approx(statistics.stdev(values)))
+    assert found["probes", 6][:3] == ("head", 4, pytest.approx(0.005))
+
+
+def test_retraining_is_before_and_after(connection):
+    found = {row[:2]: row[2:] for row in connection.execute("FROM retraining").fetchall()}
+    assert found.keys() == {(run, layer) for run in made_up.RETRAINED for layer in range(1, made_up.LAYERS + 1)}
+    for (run, layer), (readout, before, after, change, error, tokens) in found.items():
+        assert readout == ("head" if layer == made_up.LAYERS else made_up.READOUT.get(run, run))
+        assert before == pytest.approx(made_up.held_out(made_up.RUNS[run], layer))
+        assert change == made_up.CHANGES[run][layer] and after - before == pytest.approx(change)
+        assert (error, tokens) == (made_up.CHANGE_ERROR, made_up.RETRAINING_STEPS * made_up.TOKENS)
+
+
+def test_retrained_gap_sets_probes_beside_separate_heads(connection):
+    table = connection.execute("FROM retrained_gap ORDER BY layer").df().set_index("layer")
+    assert list(table.index) == [1, 2, 3, 4, 5, 6] and list(table["last"]) == [False] * 5 + [True]
+    assert set(table["probes"]) == {"probes"} and set(table["separate"]) == {"separate"}
+    spread = [0.031] * 5 + [0.005]  # over seeds: 0.001 + 0.03 - 0, and of the last layer 0.002 + 0.003
+    for layer, row in table.iterrows():
+        gap = made_up.GAPS["probes"][layer] - made_up.GAPS["separate"][layer]
+        after = gap + made_up.CHANGES["probes"][layer] - made_up.CHANGES["separate"][layer]
+        assert row["gap_before"] == pytest.approx(gap) and row["gap_after"] == pytest.approx(after)
+        assert row["probes_after"] - row["probes_before"] == pytest.approx(row["probes_change"])
+        assert row["probes_noise"] == pytest.approx(spread[layer - 1])
+        assert row["separate_noise"] == pytest.approx(0.011)  # 0.006 + 0.005, more than that of the last layer
+        assert row["noise"] == pytest.approx(max(spread[layer - 1], 0.011))
+        # Probes end below separate heads at the last layer: there is no gap to close.
+        assert pd.isna(row["closed"]) if layer == 6 else row["closed"] == pytest.approx(1 - after / gap)
+
+
+def test_retrained_gap_keeps_to_the_design_and_shows_one_side_alone():
+    plain = {"residual": "sandwich", "readouts": "probes", "seed": 0}
+    runs = {
+        "probes": plain,
+        "probes_seed_1": {**plain, "seed": 1},
+        "separate": {**plain, "readouts": "separate"},
+        "pre_ln": {**plain, "residual": "pre_ln", "readouts": "separate"},
+        "weighted": {**plain, "readouts": "separate", "algorithms": '{"weighting":"linear"}'},
+        "shallow": {**plain, "readouts": "separate", "layers": 1},
+    }
+    rows = [
+        {"run": run, "layer": 1, "readout": "retrained", "split": "val", "step": step, "metric": metric, "value": value}
+        for run in ("probes_seed_1", "pre_ln", "weighted", "shallow")
+        for step, metric, value in ((0, "loss", 3.0), (5, "loss", 2.5), (5, "change", -0.5))
+    ]
+    columns = "residual, probes, separate, probes_before, separate_after, gap_before, noise"
+    found = made_up.in_memory(rows, runs).execute(f"SELECT {columns} FROM retrained_gap ORDER BY ALL").fetchall()
+    assert found == [
+        ("pre_ln", None, "pre_ln", None, 2.5, None, 0.0),
+        ("sandwich", "probes_seed_1", None, 3.0, None, None, 0.0),
+    ]
+
+
+def test_lenses_are_one_row_a_layer(connection):
+    table = connection.execute("FROM lenses").df().set_index(["run", "readout", "layer"])
+    rows = pd.concat([table for (stage, _), table in made_up.analyses().items() if "lens" in stage])
+    rows = rows[rows["split"] == "val"]
+    assert len(table) == len(rows[["run", "readout", "layer"]].drop_duplicates())
+    for metric, part in rows.groupby("metric"):
+        expected = part.set_index(["run", "readout", "layer"])
+        pd.testing.assert_series_equal(
+            table[metric].sort_index(), expected["value"].sort_index(), check_names=False, check_index_type=False
+        )
+        assert (table["step"].sort_index() == expected["step"].sort_index()).all()
+    assert set(table.columns) == {"size", "step", "tokens", *rows["metric"]}
+    assert table.loc[("deep_model", "tuned_lens", 3), ["size", "step"]].tolist() == ["published", made_up.CHECKPOINT]
+
+
+def test_by_readout_sets_them_side_by_side(connection):
+    columns = "size, trained, retrained, logit_lens, tuned_lens"
+    found = {row[:2]: row[2:] for row in connection.execute(f"SELECT run, layer, {columns} FROM by_readout").fetchall()}
+    layers = sum(definition.get("layers", made_up.LAYERS) + 1 for definition in made_up.RUNS.values())
+    assert len(found) == layers + sum(depth + 1 for depth in made_up.PUBLISHED.values())
+    separate = made_up.RUNS["separate"]
+    trained, last = made_up.held_out(separate, 2), made_up.held_out(separate, 6)
+    above = made_up.EXCESS[2] / 2
+    expected = [trained, trained + made_up.CHANGES["separate"][2], last + above, last + above / 2]
+    assert found["separate", 2] == ("nano", *[pytest.approx(value) for value in expected])
+    assert found["depth_3", 1] == ("nano", None, None, pytest.approx(3.06 + 2.4), None)
+    assert found["deep_model", 0] == ("published", None, None, pytest.approx(6.0), pytest.approx(4.0))
+
+
 def test_a_million_rows_answer_in_seconds(tmp_path):
     folder = tmp_path / "warehouse"
     folder.mkdir()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer.questions import q1
+from perlayer.questions import f16, q1, q6
 from perlayer.questions.question import Question, sql, state
 from perlayer.warehouse import database
 
-QUESTIONS: tuple[Question, ...] = (q1.QUESTION,)
+QUESTIONS: tuple[Question, ...] = (q1.QUESTION, q6.QUESTION, f16.QUESTION)
 
 __all__ = ["QUESTIONS", "Question", "claims_view", "connect", "sql", "state"]
 
@@ -27,7 +27,7 @@ def claims_view() -> str:
 COMMENT ON VIEW claims IS 'Every published claim beside what these runs measured';
 COMMENT ON COLUMN claims.question IS 'The question it belongs to';
 COMMENT ON COLUMN claims.quantity IS 'What is claimed';
-COMMENT ON COLUMN claims.published IS 'The published figure, in nats per token';
+COMMENT ON COLUMN claims.published IS 'The published figure, in nats per token where no unit stands';
 COMMENT ON COLUMN claims.measured IS 'The same from these runs; null without them';
 COMMENT ON COLUMN claims.holds IS 'yes, no, within noise or no run: the sign or order is judged, never the size';
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from perlayer.questions.question import Question, sql
+from perlayer.questions.wording import claims_fared, listed, signed
 
 NAMES = {
     "separate": "separate heads",
@@ -18,7 +19,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     sentences = [*_probes(connection), *_separate(connection), *_costs(connection)]
     if not sentences:
         return "None of the runs that answer it is here yet."
-    return " ".join([*sentences, *_claims(connection)])
+    return " ".join([*sentences, claims_fared(connection, "Q1")])
 
 
 def _gaps(connection: duckdb.DuckDBPyConnection, readouts: str) -> dict[int, float]:
@@ -39,7 +40,7 @@ def _probes(connection: duckdb.DuckDBPyConnection) -> list[str]:
     layers = sorted({min(gaps), max(gaps) - 1, max(gaps)} & set(gaps))
     parts = [f"layer {layer} ends {_beside(gaps[layer])} an ordinary model of its depth" for layer in layers[:1]]
     parts += [f"layer {layer} ends {_beside(gaps[layer])} one" for layer in layers[1:]]
-    return [f"Read passively by probes, {_listed(parts)}."]
+    return [f"Read passively by probes, {listed(parts)}."]
 
 
 def _separate(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -50,7 +51,7 @@ def _separate(connection: duckdb.DuckDBPyConnection) -> list[str]:
     lowest = min(gaps, key=lambda layer: gaps[layer])
     return [
         f"Trained actively with separate heads, {above} of {len(gaps)} layers end above an ordinary model of their "
-        f"depth, at most by {_signed(max(gaps.values()))} nats, closest at layer {lowest} ({_signed(gaps[lowest])})."
+        f"depth, at most by {signed(max(gaps.values()))} nats, closest at layer {lowest} ({signed(gaps[lowest])})."
     ]
 
 
@@ -63,40 +64,22 @@ def _costs(connection: duckdb.DuckDBPyConnection) -> list[str]:
     if not rows:
         return []
     costs = [
-        f"{_signed(difference)} nats with {NAMES[readouts]} ("
+        f"{signed(difference)} nats with {NAMES[readouts]} ("
         + ("one seed" if error is None else f"standard error {error:.3f} over {seeds} seeds")
         + ")"
         for readouts, difference, error, seeds in rows
     ]
-    text = "Against the baseline of the same seed the last layer ends at " + _listed(costs)
+    text = "Against the baseline of the same seed the last layer ends at " + listed(costs)
     floor = connection.execute(
         "SELECT spread, runs FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
     ).fetchone()
     return [text + (f"; {floor[1]} plain runs end {floor[0]:.3f} nats apart." if floor else ".")]
 
 
-def _claims(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    counts = dict(
-        connection.execute("SELECT holds, count(*) FROM claims WHERE question = 'Q1' GROUP BY holds").fetchall()
-    )
-    size = connection.execute("SELECT any_value(size) FROM runs").fetchone()[0]
-    words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
-    parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
-    return [f"Of {sum(counts.values())} published claims, at size {size}: {', '.join(parts)}."]
-
-
-def _signed(value: float) -> str:
-    return f"{round(value, 3) + 0.0:+.3f}"
-
-
 def _beside(gap: float) -> str:
     if round(gap, 3) == 0:
         return "level with"
     return f"{abs(gap):.3f} nats {'above' if gap > 0 else 'below'}"
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
 QUESTION = Question(
@@ -109,6 +92,7 @@ QUESTION = Question(
     ),
     runs=sql("q1_setups"),
     numbers=sql("q1_numbers"),
+    numbers_title="Final training loss by layer",
     published=sql("q1_published"),
     published_title="Chai 2026, Quantifying the Per-layer Contribution of LLMs, 130m",
     claims=sql("q1_claims"),

@@ -19,11 +19,13 @@ class Question:
         background: what is measured and how it is read, in a few sentences.
         runs: SQL of the runs that it reads: run, present.
         numbers: SQL of the table that answers it.
-        published: SQL of the published numbers, in the columns of `numbers`.
-        published_title: where those come from, and at what size.
+        numbers_title: what that table shows.
         claims: SQL of its published claims: position, quantity, published, measured, holds; one row a claim, always.
         figures: the names of the figures that show it, the most telling first.
         verdict: sentences computed from the numbers.
+        signed: columns of `numbers` that hold differences, which show their sign.
+        published: SQL of the published numbers, in columns like those of `numbers`; None when none were published.
+        published_title: where those come from, and at what size.
     """
 
     key: str
@@ -31,11 +33,13 @@ class Question:
     background: str
     runs: str
     numbers: str
-    published: str
-    published_title: str
+    numbers_title: str
     claims: str
     figures: tuple[str, ...]
     verdict: Callable[[duckdb.DuckDBPyConnection], str]
+    signed: tuple[str, ...] = ()
+    published: str | None = None
+    published_title: str | None = None
 
 
 def sql(name: str) -> str:

@@ -50,7 +50,7 @@ CLAIMS = """
 SELECT question, count(*) AS claims,
     count(*) FILTER (holds = 'yes') AS yes, count(*) FILTER (holds = 'within noise') AS within_noise,
     count(*) FILTER (holds = 'no') AS no, count(*) FILTER (holds = 'no run') AS no_run
-FROM claims GROUP BY question ORDER BY question
+FROM claims GROUP BY question ORDER BY array_position($questions, question)
 """
 
 
@@ -87,7 +87,7 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
             headline=_table(connection, HEADLINE),
             floor=floor,
             questions=[_question(connection, question, Path(figures_dir)) for question in QUESTIONS],
-            claims=_table(connection, CLAIMS),
+            claims=_table(connection, CLAIMS, {"questions": [question.key for question in QUESTIONS]}),
             runs=_table(connection, RUNS),
             absent=[run for (run,) in absent],
         )
@@ -109,9 +109,9 @@ def cell(value: Any, signed: bool = False) -> str:
     return str(value)
 
 
-def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+def _table(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Names of the columns, which of them hold numbers, and the rows."""
-    result = connection.execute(sql)
+    result = connection.execute(sql, values)
     names = [column[0] for column in result.description]
     rows = result.fetchall()
     numeric = [
@@ -132,7 +132,9 @@ def _question(connection: duckdb.DuckDBPyConnection, question: Question, figures
         "verdict": question.verdict(connection),
         "figures": [_figure(name, figures_dir) for name in question.figures],
         "numbers": _table(connection, question.numbers),
-        "published": _table(connection, question.published),
+        "numbers_title": question.numbers_title,
+        "signed": question.signed,
+        "published": _table(connection, question.published) if question.published else None,
         "published_title": question.published_title,
         "claims": _table(
             connection, f"SELECT quantity, published, measured, holds FROM claims WHERE question = '{question.key}'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -32,6 +32,16 @@ ORDER = "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, ste
 NOT_SETTING = ("seed", "ema")  # what runs of equal setting may differ in
 NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", "ema")
 
+# The stages that read finished models, and where params.yaml names the models each of them reads: a list of names, or
+# a mapping of them. A stage leaves one table of the columns above in analyses/STAGE/NAME/.
+ANALYSES = {
+    "retrain_heads": "retrain_heads.runs",
+    "lens": "runs",
+    "tuned_lens": "lens.tuned",
+    "published_lens": "published",
+}
+PUBLISHED = "published"  # the size of a published model, and the section that names them
+
 # What the end of a run says of it: the last layer, which has the head.
 RESULTS = """
 WITH ends AS (
@@ -52,24 +62,30 @@ WHERE runs.run = ends.run
 """
 
 
-def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> list[str]:
-    """Write runs.parquet, layer_metrics.parquet and headline.json from `metrics_dir`/runs/RUN/layers.parquet.
+class Absent(NamedTuple):
+    """What params.yaml names and has no results at the current size."""
 
-    Both tables are sorted, so the same results give the same bytes. A run without results at the current size is
-    absent, which is no error.
+    runs: list[str]
+    analyses: dict[str, list[str]]  # of each stage that reads finished models, the runs or published models
+
+
+def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> Absent:
+    """Write runs.parquet, layer_metrics.parquet and headline.json from what the runs and their analyses have left.
+
+    That is `metrics_dir`/runs/RUN/layers.parquet and the one table in each `metrics_dir`/analyses/STAGE/NAME. Both
+    tables of the warehouse are sorted, so the same results give the same bytes. What has no results at the current
+    size is absent, which is no error.
 
     Args:
         params: all of params.yaml.
-        metrics_dir: where the runs have left their results, and where headline.json goes.
+        metrics_dir: where the runs and the analyses have left their results, and where headline.json goes.
         warehouse_dir: where the tables go.
 
-    Returns:
-        The names of the absent runs.
-
     Raises:
-        UserError: a run is not defined as it should be, or its results are damaged.
+        UserError: a run or an analysis is not defined as it should be, or its results are damaged.
     """
     metrics_dir, warehouse_dir = Path(metrics_dir), Path(warehouse_dir)
+    models = analysed(params)
     connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
     absent = []
@@ -82,14 +98,45 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         marks = ", ".join(f"${name}" for name in definition)
         connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", definition)
     database.create_views(connection)
-    connection.execute(RESULTS)
+    connection.execute(RESULTS)  # before the analyses bring steps and tokens of their own
+
+    absent_analyses = {}
+    for stage, names in models.items():
+        size = PUBLISHED if ANALYSES[stage] == PUBLISHED else params["size"]
+        folder = metrics_dir / "analyses" / stage
+        missing = [name for name in names if not _load(connection, _only_table(folder / name), name, size)]
+        if missing:
+            absent_analyses[stage] = missing
 
     warehouse_dir.mkdir(parents=True, exist_ok=True)
     _write(connection, "runs", "run", warehouse_dir)
     _write(connection, "layer_metrics", ORDER, warehouse_dir)
     text = json.dumps(headline(connection), indent=2)
     (metrics_dir / "headline.json").write_text(text + "\n", encoding="utf-8")
-    return absent
+    return Absent(absent, absent_analyses)
+
+
+def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The models that params.yaml names for each stage of `ANALYSES`, in order of name; a section may be missing.
+
+    Raises:
+        UserError: no names stand there, one of them is no run, or a published model has the name of a run.
+    """
+    models = {}
+    for stage, where in ANALYSES.items():
+        found: Any = params
+        for part in where.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        found = [] if found is None else found
+        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in found):
+            raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
+        for name in found:
+            if where == PUBLISHED and name in params["runs"]:
+                raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
+            if where != PUBLISHED and name not in params["runs"]:
+                raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
+        models[stage] = sorted(set(found))
+    return models
 
 
 def definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -146,8 +193,16 @@ def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
+def _only_table(folder: Path) -> Path:
+    """The parquet file of a folder, whatever its name; one that does not exist when there is none."""
+    files = sorted(folder.glob("*.parquet"))
+    if len(files) > 1:
+        raise UserError(f"{folder}: expected one parquet file, found {', '.join(file.name for file in files)}")
+    return files[0] if files else folder / "absent.parquet"
+
+
 def _load(connection: duckdb.DuckDBPyConnection, path: Path, run: str, size: str) -> bool:
-    """Insert the rows of one run; False when there are none at this size."""
+    """Insert the rows of one run or published model; False when there are none at this size."""
     if not path.exists():
         return False
     source = f"read_parquet({database.quoted(path)})"

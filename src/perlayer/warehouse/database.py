@@ -13,7 +13,23 @@ import duckdb
 from perlayer.errors import UserError
 
 TABLES = ("runs", "layer_metrics")
-VIEWS = ("final_loss", "curves", "groups", "ordinary", "gap", "noise_floor", "seed_spread", "paired")
+VIEWS = (
+    "final_loss",
+    "curves",
+    "groups",
+    "ordinary",
+    "gap",
+    "noise_floor",
+    "seed_spread",
+    "paired",
+    "setups",
+    "held_out",
+    "held_out_spread",
+    "retraining",
+    "retrained_gap",
+    "lenses",
+    "by_readout",
+)
 
 
 def sql(name: str) -> str:

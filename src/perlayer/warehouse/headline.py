@@ -10,15 +10,39 @@ SETUPS = """(
     WHERE member = run AND residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts <> 'none'
 )"""
 
+HEADS_OR_FEATURES = """
+SELECT avg(probes_change) AS probes_change, avg(separate_change) AS separate_change,
+    CASE WHEN avg(gap_before) > avg(noise) THEN 1 - avg(gap_after) / avg(gap_before) END AS gap_closed
+FROM retrained_gap
+WHERE residual = 'sandwich' AND NOT last
+"""
+# Probes leave the backbone as it is, so a run with probes stands for the baseline where only it has been read.
+LENSES = """
+WITH read AS (
+    SELECT readout, kl_final_lens, layer, layers,
+        rank() OVER (PARTITION BY readout ORDER BY seed, ema, setup, run) AS place
+    FROM lenses JOIN setups USING (run)
+    WHERE residual = 'sandwich' AND setup IN ('baseline', 'probes') AND layer > 0
+)
+SELECT avg(kl_final_lens) FILTER (readout = 'logit_lens') AS logit_lens_kl,
+    avg(kl_final_lens) FILTER (readout = 'tuned_lens') AS tuned_lens_kl
+FROM read
+WHERE place = 1 AND layer < layers
+"""
+
 
 def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float]]:
     """What the runs that are present say in short, in nats per token, rounded to six digits.
 
     `baseline`: final training loss and noise floor (spread) of the last layer. `early_layers`: mean gap of the first
     half of the layers to ordinary models of their depth. `last_layer`: what each setup costs the last layer against
-    the baseline of the same seed, with its standard error over seeds. What no run can tell is left out.
+    the baseline of the same seed, with its standard error over seeds. `heads_or_features`, below the last layer: by how
+    much retraining changes probes and separate heads on average, and what share of the gap between them it closes.
+    `lenses`, below the last layer: how far lenses on the baseline lie from its output, mean KL(final output || lens).
+    What no run can tell is left out.
     """
-    numbers: dict[str, dict[str, float]] = {"baseline": {}, "early_layers": {}, "last_layer": {}}
+    parts = ("baseline", "early_layers", "last_layer", "heads_or_features", "lenses")
+    numbers: dict[str, dict[str, float]] = {part: {} for part in parts}
     row = connection.execute(
         "SELECT loss FROM ordinary JOIN runs USING (run) WHERE runs.residual = 'sandwich' AND full_depth"
     ).fetchone()
@@ -41,4 +65,12 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
         numbers["last_layer"][readouts] = difference
         if error is not None:
             numbers["last_layer"][f"{readouts}_standard_error"] = error
+    numbers["heads_or_features"] = _present(connection.execute(HEADS_OR_FEATURES))
+    numbers["lenses"] = _present(connection.execute(LENSES))
     return {part: {key: round(value, 6) for key, value in values.items()} for part, values in numbers.items() if values}
+
+
+def _present(result: duckdb.DuckDBPyConnection) -> dict[str, float]:
+    """The only row of a result by column, without nulls."""
+    names = [column[0] for column in result.description]
+    return {name: value for name, value in zip(names, result.fetchone()) if value is not None}

@@ -3,9 +3,27 @@
 They import what draws inside their functions, since the page of the report needs their titles and captions alone.
 """
 
-from perlayer.report.figures import final_loss_by_layer, last_layer_curves, layer_curves, noise_floor
+from perlayer.report.figures import (
+    final_loss_by_layer,
+    last_layer_curves,
+    layer_curves,
+    lens_agreement,
+    lenses,
+    noise_floor,
+    retrained_heads,
+    retraining_curves,
+)
 
 FIGURES = {
     module.__name__.rpartition(".")[2]: module
-    for module in (final_loss_by_layer, layer_curves, last_layer_curves, noise_floor)
+    for module in (
+        final_loss_by_layer,
+        layer_curves,
+        last_layer_curves,
+        noise_floor,
+        retrained_heads,
+        retraining_curves,
+        lenses,
+        lens_agreement,
+    )
 }

@@ -65,7 +65,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     if not setups:
         return style.empty_figure("No run with a readout at every layer is here yet.")
     layers = sorted(curves["layer"].unique())
-    palette = dict(zip(layers, seaborn.color_palette("viridis", len(layers) + 1)[:-1]))
+    palette = style.layer_colours(layers)
     ordinary = curves[curves["setup"] == "ordinary"]
     columns = min(2, len(setups))
     rows = -(-len(setups) // columns)
@@ -92,8 +92,8 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     for axes, setup in zip(grid, setups):
         ends = curves[curves["setup"] == setup].groupby("layer").last()
         for layer, end in ends.iterrows():
-            # The ends of deep models crowd, since compute grows by an ever smaller factor: name some of them.
-            if len(layers) <= 8 or layer in (1, 2, 4, 8, 16, 32, layers[-1]):
+            # The ends of deep models crowd, since compute grows by an ever smaller factor.
+            if style.named_layer(layer, layers):
                 style.label_point(
                     axes,
                     (end["backbone_flops"], end["loss"]),

@@ -22,6 +22,13 @@ SETUPS = {
     "shared": ("shared head", "#009E73", "^"),
     "shared_stop_gradient": ("shared, stop-gradient", "#AA4499", "v"),
 }
+# What reads a finished model: in the order in which it is drawn.
+READINGS = {
+    "logit_lens": ("logit lens", "#E69F00", "o", ":"),
+    "tuned_lens": ("tuned lens", "#56B4E9", "s", "--"),
+    "trained": ("readout of training", "#222222", "D", "-"),
+    "retrained": ("the same retrained", "#CC79A7", "^", "-"),
+}
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
@@ -166,13 +173,13 @@ def token_ticks(axes: Axes) -> None:
     axes.set_xlabel("Training tokens")
 
 
-def layer_ticks(axes: Axes, layers: Iterable[int], room: float = 0.0) -> None:
-    """Whole layers on the x axis, with `room` for labels before the first, as a share of the width."""
+def layer_ticks(axes: Axes, layers: Iterable[int], room: float = 0.0, ticks: int = 12) -> None:
+    """Whole layers on the x axis, about `ticks` of them, with `room` before the first, as a share of the width."""
     layers = sorted({int(layer) for layer in layers})
     width = max(layers[-1] - layers[0], 1)
     left = layers[0] - 0.06 * width - room / (1 - room) * width
     axes.set_xlim(left, layers[-1] + 0.06 * width)
-    step = max(1, len(layers) // 12)
+    step = -(-len(layers) // ticks)
     axes.set_xticks(layers[::step], [str(layer) for layer in layers[::step]])
     axes.set_xlabel("Layer")
 
@@ -188,6 +195,20 @@ def difference_scale(axes: Axes, least: float, greatest: float, floor: float | N
     axes.set_ylim(min(1.5 * least, -1.5 * linear), max(1.5 * greatest, 1.5 * linear))
 
 
+def layer_colours(layers: Iterable[int]) -> dict[int, tuple[float, float, float]]:
+    """A colour a layer, from dark to light with depth."""
+    import seaborn
+
+    layers = sorted(set(layers))
+    return dict(zip(layers, seaborn.color_palette("viridis", len(layers) + 1)[:-1]))
+
+
+def named_layer(layer: int, layers: Iterable[int]) -> bool:
+    """Whether the end of this layer's line is named: all of few layers, some of many, whose ends crowd."""
+    layers = list(layers)
+    return len(layers) <= 8 or layer in (1, 2, 4, 8, 16, 32, max(layers))
+
+
 def missing(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that would be drawn but are not here; empty when all are."""
     absent = connection.execute(
@@ -195,6 +216,41 @@ def missing(connection: duckdb.DuckDBPyConnection) -> str:
             AND (full_depth OR readouts IN ('none', 'probes')) ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in absent) if absent else ""
+
+
+def not_retrained(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the setups that are beside each other when retrained but are not yet; empty when both are."""
+    found = connection.execute("SELECT DISTINCT setup FROM setups JOIN retraining USING (run)").fetchall()
+    absent = [SETUPS[setup][0] for setup in ("probes", "separate") if (setup,) not in found]
+    return "Not drawn, not retrained yet: " + ", ".join(absent) if absent else ""
+
+
+def not_read(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the runs that no lens has read yet; empty when all have been read."""
+    absent = connection.execute(
+        "SELECT run FROM runs WHERE run NOT IN (SELECT run FROM lenses) ORDER BY run"
+    ).fetchall()
+    return "Not read by a lens yet: " + ", ".join(run for (run,) in absent) if absent else ""
+
+
+def setups_not_read(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the setups of which no lens has read a run yet; probes are the backbone of the baseline."""
+    absent = connection.execute(
+        """SELECT CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup
+        FROM runs WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
+        GROUP BY setup HAVING NOT bool_or(run IN (SELECT run FROM lenses)) ORDER BY setup"""
+    ).fetchall()
+    return "Not read by a lens yet: " + ", ".join(SETUPS[setup][0] for (setup,) in absent) if absent else ""
+
+
+def log_scale(axes: Axes, subs: tuple[float, ...]) -> None:
+    """A logarithmic y axis with plain numbers at `subs` times powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def add_note(figure: Figure, text: str) -> None:

@@ -1,0 +1,55 @@
+-- Each published claim about retrained readouts. All losses are held out, differences are nats per token.
+--
+-- What counts as noise is the greatest spread of held-out losses among runs that differ in nothing but seed or EMA: that
+-- of the last layer of plain runs, and that of the layer itself within its own setup, or within either setup where both
+-- are compared (view retrained_gap). It is wider than the standard error over held-out sequences, which says how well
+-- one run's change is known, but not what another seed would do. Where several layers must agree, one that disagrees by
+-- more than the noise denies the claim, and one that agrees by less leaves it within noise.
+WITH
+published (position, quantity, published) AS (VALUES
+    (1, 'Separate heads: retrained, every layer ends higher than before', 'slightly higher at every layer (300m)'),
+    (2, 'Probes: retraining moves every layer below the last by less than its gap to the separate heads',
+        'the probes barely move (300m)'),
+    (3, 'Both retrained: probes read the first half of the layers worse than separate heads',
+        'still far worse (300m)'),
+    (4, 'Retraining closes less than half of the gap between probes and separate heads below the last layer',
+        'the gap is in the features (300m)')
+),
+layers AS (FROM retrained_gap WHERE residual = 'sandwich'),
+measured (position, measured, layers, differences, noises) AS (
+    SELECT 1, string_agg(format('{:+.3f}', round(separate_change, 3) + 0.0), ' ' ORDER BY layer),
+        list(layer ORDER BY layer), list(separate_change ORDER BY layer), list(separate_noise ORDER BY layer)
+    FROM layers WHERE separate IS NOT NULL HAVING count(*) > 0
+    UNION ALL
+    SELECT 2, string_agg(format('{:+.3f}', round(probes_change, 3) + 0.0), ' ' ORDER BY layer),
+        list(layer ORDER BY layer), list(gap_before - abs(probes_change) ORDER BY layer), list(noise ORDER BY layer)
+    FROM layers WHERE NOT last AND gap_before IS NOT NULL HAVING count(*) > 0
+    UNION ALL
+    SELECT 3, string_agg(format('{:+.3f}', round(gap_after, 3) + 0.0), ' ' ORDER BY layer),
+        list(layer ORDER BY layer), list(gap_after ORDER BY layer), list(noise ORDER BY layer)
+    FROM layers
+    WHERE gap_after IS NOT NULL AND layer <= (SELECT max(layer) FROM layers) / 2 HAVING count(*) > 0
+    UNION ALL
+    -- The mean over the layers below the last, against the mean of their noise.
+    SELECT 4,
+        CASE WHEN avg(gap_before) > 0
+            THEN format('{:.0f} % of {:.3f} nats', 100 * (1 - avg(gap_after) / avg(gap_before)), avg(gap_before))
+            ELSE format('no gap to close: {:.3f} nats', avg(gap_before)) END,
+        NULL, [avg(gap_after) - avg(gap_before) / 2], [avg(noise)]
+    FROM layers WHERE NOT last AND gap_after IS NOT NULL HAVING count(*) > 0
+),
+judged AS (
+    SELECT position, measured, layers,
+        CASE WHEN list_bool_or(list_transform(list_zip(differences, noises), lambda pair: pair[1] < -pair[2])) THEN 'no'
+            WHEN list_bool_and(list_transform(list_zip(differences, noises), lambda pair: pair[1] > pair[2])) THEN 'yes'
+            ELSE 'within noise' END AS holds
+    FROM measured
+)
+SELECT position, quantity, published,
+    measured || CASE WHEN layers IS NULL THEN ''
+        WHEN len(layers) = 1 THEN format(' (layer {})', layers[1])
+        WHEN len(layers) > 2 THEN format(' (layers {} to {})', layers[1], layers[-1])
+        ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END AS measured,
+    coalesce(holds, 'no run') AS holds
+FROM published LEFT JOIN judged USING (position)
+ORDER BY position

@@ -1,0 +1,38 @@
+"""Words that verdicts share."""
+
+from __future__ import annotations
+
+import duckdb
+
+
+def signed(value: float) -> str:
+    """A difference in nats, with its sign."""
+    return f"{round(value, 3) + 0.0:+.3f}"
+
+
+def percent(share: float) -> str:
+    """A share of one."""
+    return f"{100 * share:.0f} %"
+
+
+def listed(parts: list[str]) -> str:
+    """The parts as a sentence lists them."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def layers(numbers: list[int]) -> str:
+    """Layers as a sentence names them."""
+    return f"layer{'' if len(numbers) == 1 else 's'} {listed([str(number) for number in numbers])}"
+
+
+def claims_fared(connection: duckdb.DuckDBPyConnection, question: str) -> str:
+    """How the published claims of a question fare, in one sentence."""
+    counts = dict(
+        connection.execute(
+            "SELECT holds, count(*) FROM claims WHERE question = ? GROUP BY holds", [question]
+        ).fetchall()
+    )
+    size = connection.execute("SELECT any_value(size) FROM runs").fetchone()[0]
+    words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
+    parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
+    return f"Of {sum(counts.values())} published claims, at size {size}: {', '.join(parts)}."
