@@ -1,17 +1,22 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
 from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F401
 
 from perlayer import cli  # noqa: E402
+from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
+from perlayer.algorithms.per_layer_loss.weighting import SCHEDULES, SHAPES  # noqa: E402
+from perlayer.training import settings as training_settings  # noqa: E402
 
 QUESTION = "SELECT layer, loss FROM final_loss WHERE run = 'separate' ORDER BY layer"
 
@@ -90,12 +95,13 @@ def test_without_a_warehouse_it_says_which_command_makes_one(tmp_path, monkeypat
     )
 
 
-def test_it_loads_nothing_heavy(project):
+@pytest.mark.parametrize("arguments", [("query", QUESTION), ("supervision",)])
+def test_it_loads_nothing_heavy(project, arguments):
     code = (
         "import sys; from perlayer.cli import main; main(sys.argv[1:])\n"
         "print(sorted({'torch', 'composer', 'pandas', 'matplotlib', 'numpy'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, "query", QUESTION], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -106,3 +112,42 @@ def test_a_reader_may_stop_early(project):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def ways(capsys):
+    """What `perlayer supervision` prints: each way as a run says it, and what it does."""
+    assert cli.main(["supervision"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    return [re.split(r"  +", line.strip(), maxsplit=1) for line in lines]
+
+
+def test_supervision_lists_every_way_with_a_line_each(capsys):
+    examples = [example for example, _ in ways(capsys)]
+    for name in READOUTS:
+        assert f"readouts: {name}" in examples
+    for section, name, functions in (("weighting", "shape", SHAPES), ("schedule", "kind", SCHEDULES)):
+        for key in functions:
+            assert sum(re.match(rf"{section}: {{{name}: {key}\b", example) is not None for example in examples) == 1
+    for key in training_settings.optional_algorithms():
+        assert sum(example.startswith(f"{key}: ") for example in examples) == 1
+
+
+def test_every_way_it_lists_is_one_that_a_run_may_take(capsys):
+    values = {"AT": "1", "WEIGHT": "0.5", "WEIGHTS": "[1, 0.5]", "STEPS": "9", "STEP": "9", "EVERY": "2", "LOSS": "3.5"}
+    run = {"residual": "sandwich", "readouts": "separate", "seed": 0, "layers": 3}
+    for example, meaning in ways(capsys):
+        assert len(meaning) > 5
+        text = re.sub(r"\b[A-Z]+\b", lambda name: values[name[0]], example)
+        keys = YAML(typ="safe", pure=True).load(text)
+        training_settings.parse_run({"runs": {"mine": {**run, **keys}}}, "mine")
+
+
+def test_a_method_card_without_an_example_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "settings.py").touch()
+    (tmp_path / "mine" / "README.md").write_text("# mine\n\n**In short.** Mine.\n")
+    monkeypatch.setattr(training_settings, "ALGORITHMS", tmp_path)
+    assert cli.main(["supervision"]) == 1
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path}/mine/README.md: expected **In short.** and an example `runs.NAME.KEY: VALUE`\n"
+    )

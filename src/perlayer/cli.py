@@ -1,4 +1,4 @@
-"""The command `perlayer`: asks the database of all results."""
+"""The command `perlayer`: asks the database of all results, and lists the ways to supervise layers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 import csv
 import json
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,9 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     question.add_argument("sql", nargs="?", help="a statement of DuckDB's SQL")
     question.add_argument("--list", action="store_true", help="show the tables, the views and what they mean")
     query.add_argument("--format", choices=FORMATS, default="table", help="how to print the answer (default: table)")
+    query.set_defaults(command=_query)
+    supervision = commands.add_parser(
+        "supervision",
+        help="list every way to supervise the layers of a run",
+        description="List every way to supervise the layers of a run: what params.yaml says of it, and what it does.",
+    )
+    supervision.set_defaults(command=_supervision)
     options = parser.parse_args(arguments)
     try:
-        return _query(options)
+        return options.command(options)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -142,6 +150,56 @@ def _print_meanings(connection: Any, out: TextIO) -> None:
         width = max(len(column) for column, _, _ in columns)
         for column, kind, meaning in columns:
             out.write(f"  {column:<{width}}  {kind:<8}  {meaning or ''}\n")
+
+
+def _supervision(options: argparse.Namespace) -> int:
+    from perlayer.algorithms.per_layer_loss.settings import READOUTS
+    from perlayer.algorithms.per_layer_loss.weighting import SECTIONS
+
+    _print_ways(
+        "What reads the layers below the last, keys of a run in params.yaml:",
+        [(f"readouts: {name}", meaning) for name, meaning in READOUTS.items()],
+    )
+    for section, question in (("weighting", "How heavy is each loss?"), ("schedule", "How does that change?")):
+        name, functions = SECTIONS[section]
+        _print_ways(
+            f"{question} Beside readouts that train the model:",
+            [(_mapping(section, name, key, function), function.__doc__) for key, function in functions.items()],
+        )
+    _print_ways("Algorithms, each explained in src/perlayer/algorithms/NAME/README.md:", _method_cards())
+    return 0
+
+
+def _print_ways(title: str, ways: list[tuple[str, str]]) -> None:
+    width = max(len(example) for example, _ in ways)
+    print(title, *(f"  {example:<{width}}  {meaning.removesuffix('.')}" for example, meaning in ways), "", sep="\n")
+
+
+def _mapping(section: str, name: str, key: str, function: Callable) -> str:
+    """How a run names a shape or a schedule; what has no default is in capitals."""
+    from perlayer.algorithms.per_layer_loss.weighting import arguments_of
+
+    values = {
+        argument: argument.upper() if parameter.default is parameter.empty else parameter.default
+        for argument, parameter in arguments_of(function).items()
+    }
+    return f"{section}: {{{', '.join(f'{one}: {value}' for one, value in {name: key, **values}.items())}}}"
+
+
+def _method_cards() -> list[tuple[str, str]]:
+    """Of each algorithm, the example and the first sentence of its method card."""
+    from perlayer.training.settings import ALGORITHMS
+
+    cards = []
+    for folder in sorted(path.parent for path in ALGORITHMS.glob("*/settings.py")):
+        path = folder / "README.md"
+        card = path.read_text(encoding="utf-8") if path.exists() else ""
+        example = re.search(r"`runs\.NAME\.([^`]+)`", card)
+        short = re.search(r"\*\*In short\.\*\*\s+(.+?)(?:\.\s|\Z)", card, flags=re.DOTALL)
+        if example is None or short is None:
+            raise UserError(f"{path}: expected **In short.** and an example `runs.NAME.KEY: VALUE`")
+        cards.append((" ".join(example[1].split()), " ".join(short[1].split())))
+    return cards
 
 
 if __name__ == "__main__":

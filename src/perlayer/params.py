@@ -142,6 +142,6 @@ def _convert(value: Any, hint: Any, key: str) -> Any:
     for kind in kinds:
         if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
-        if type(value) is kind and (kind is not float):
+        if type(value) is kind and kind is not float or kind in (dict, list) and isinstance(value, kind):
             return value
     raise InvalidValue(key, " or ".join(_DESCRIPTIONS[kind] for kind in kinds), value)

@@ -16,7 +16,7 @@ from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue, UserError
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
@@ -49,6 +49,8 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
         check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
         check_warmup(size, parsed["optimizer"], parsed["train"])
     runs = [parse_run(params, name) for name in params["runs"]]
+    for run in runs:
+        _check_depth(run, recipe(params, "model")[0]["layers"])
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
     _check_named(retrained, runs, "retrain_heads.runs")
     for run in runs:
@@ -60,6 +62,16 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     parse_published(params)
     return runs
+
+
+def _check_depth(run: Run, layers: int) -> None:
+    """Raise `UserError` where the weights of a run do not fit its depth at the current size, `layers` by default."""
+    reading = run.algorithms.get("per_layer_loss")
+    try:
+        if reading is not None:
+            reading.check_depth(run.layers or layers)
+    except InvalidValue as error:
+        raise UserError(f"params.yaml: runs.{run.name}.{error}") from None
 
 
 def _check_named(names: list[str], runs: list[Run], where: str) -> None:

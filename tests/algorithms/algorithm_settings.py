@@ -1,6 +1,10 @@
 """Every algorithm with settings of its own: one table drives the same tests over all of them."""
 
 from perlayer.algorithms.ema.settings import Settings as Ema
+from perlayer.algorithms.gradient_cosines.settings import Settings as GradientCosines
+from perlayer.algorithms.gradient_reach.settings import Settings as GradientReach
+from perlayer.algorithms.gradient_surgery.settings import Settings as GradientSurgery
+from perlayer.algorithms.layer_dropout.settings import Settings as LayerDropout
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLoss
 
 ALGORITHMS = {
@@ -8,8 +12,66 @@ ALGORITHMS = {
     "separate": [("per_layer_loss", PerLayerLoss("separate"))],
     "shared": [("per_layer_loss", PerLayerLoss("shared"))],
     "shared_stop_gradient": [("per_layer_loss", PerLayerLoss("shared_stop_gradient"))],
+    # weights over depth and training: each shape and each kind of schedule at least once
+    "uniform, off": [("per_layer_loss", PerLayerLoss("separate", {"shape": "uniform"}, {"kind": "off", "step": 3}))],
+    "linear": [("per_layer_loss", PerLayerLoss("separate", {"shape": "linear", "weight": 0.2}, {"kind": "constant"}))],
+    "single, linear_to_zero": [
+        (
+            "per_layer_loss",
+            PerLayerLoss("shared", {"shape": "single", "at": 1, "weight": 0.1}, {"kind": "linear_to_zero", "steps": 3}),
+        )
+    ],
+    "list, threshold": [
+        (
+            "per_layer_loss",
+            PerLayerLoss("separate", {"shape": "list", "weights": [0.5, 1]}, {"kind": "threshold", "loss": 3.6}),
+        )
+    ],
+    "sum, gradual": [("per_layer_loss", PerLayerLoss("shared_stop_gradient", {"shape": "sum"}, {"kind": "gradual"}))],
+    "sqrt": [("per_layer_loss", PerLayerLoss("separate", {"shape": "sqrt", "scale": 0.5}))],
+    "inverse": [("per_layer_loss", PerLayerLoss("shared", {"shape": "inverse"}))],
+    "layerskip, rotational": [
+        (
+            "per_layer_loss",
+            PerLayerLoss("shared", {"shape": "layerskip", "scale": 0.2}, {"kind": "rotational", "every": 2}),
+        )
+    ],
     "ema": [("ema", Ema(half_life=2))],
     "ema with separate": [("per_layer_loss", PerLayerLoss("separate")), ("ema", Ema(half_life=2))],
+    "gradient_reach": [("per_layer_loss", PerLayerLoss("separate")), ("gradient_reach", GradientReach("own_layer"))],
+    "gradient_reach with shared": [
+        ("per_layer_loss", PerLayerLoss("shared")),
+        ("gradient_reach", GradientReach("own_layer")),
+    ],
+    "gradient_surgery": [
+        ("per_layer_loss", PerLayerLoss("separate")),
+        ("gradient_surgery", GradientSurgery("per_token")),
+    ],
+    "gradient_surgery with shared_stop_gradient": [
+        ("per_layer_loss", PerLayerLoss("shared_stop_gradient")),
+        ("gradient_surgery", GradientSurgery("per_token")),
+    ],
+    "layer_dropout": [("layer_dropout", LayerDropout(0.5, "constant"))],
+    "layer_dropout with shared": [
+        ("per_layer_loss", PerLayerLoss("shared")),
+        ("layer_dropout", LayerDropout(0.5, "exponential")),
+    ],
+    "layer_dropout with gradient_reach and ema": [
+        ("per_layer_loss", PerLayerLoss("separate")),
+        ("gradient_reach", GradientReach("own_layer")),
+        ("layer_dropout", LayerDropout(0.5, "constant")),
+        ("ema", Ema(half_life=2)),
+    ],
+    "layer_dropout with gradient_surgery": [
+        ("per_layer_loss", PerLayerLoss("separate")),
+        ("gradient_surgery", GradientSurgery("per_token")),
+        ("layer_dropout", LayerDropout(0.5, "constant")),
+    ],
+    "gradient_cosines": [("gradient_cosines", GradientCosines(every=2))],
+    "gradient_cosines with separate": [
+        ("per_layer_loss", PerLayerLoss("separate")),
+        ("gradient_cosines", GradientCosines(every=2)),
+    ],
 }
 
-LEAVES_THE_BACKBONE = ("probes", "ema")
+LEAVES_THE_BACKBONE = ("probes", "ema", "gradient_cosines")

@@ -1,16 +1,23 @@
 """What must hold for every algorithm, driven through Composer's Trainer."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from algorithm_settings import ALGORITHMS, LEAVES_THE_BACKBONE
 
+import perlayer.algorithms
 from perlayer.algorithms.ema.algorithm import WeightAverage
+from perlayer.algorithms.per_layer_loss.settings import READOUTS
+from perlayer.algorithms.per_layer_loss.weighting import SCHEDULES, SHAPES
 from perlayer.algorithms.protocol import RunContext, build_algorithm
 from perlayer.losses.reading import Reading
 
 
 def built(name, seed=0, steps=6):
-    return [build_algorithm(folder, settings, RunContext(seed, steps)) for folder, settings in ALGORITHMS[name]]
+    readouts = next((one.readouts for folder, one in ALGORITHMS[name] if folder == "per_layer_loss"), "none")
+    context = RunContext(seed, steps, readouts)
+    return [build_algorithm(folder, settings, context) for folder, settings in ALGORITHMS[name]]
 
 
 def weights(model):
@@ -23,9 +30,19 @@ def same(first, second):
         assert torch.equal(value, second[name]), name
 
 
+def test_every_folder_shape_and_schedule_has_a_row():
+    rows = [row for rows in ALGORITHMS.values() for row in rows]
+    folders = {path.parent.name for path in Path(perlayer.algorithms.__file__).parent.glob("*/algorithm.py")}
+    assert {folder for folder, _ in rows} == folders
+    weighted = [settings for folder, settings in rows if folder == "per_layer_loss"]
+    assert {settings.weighting["shape"] for settings in weighted if settings.weighting} == set(SHAPES)
+    assert {settings.schedule["kind"] for settings in weighted if settings.schedule} == set(SCHEDULES)
+    assert {settings.readouts for settings in weighted} == set(READOUTS) - {"none"}
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_trains_and_lowers_the_loss(train, name):
-    _, losses = train(built(name), steps=36)
+    _, losses = train(built(name, steps=36), steps=36)
     for reading, values in losses.items():
         # the same six batches come again: the last pass must beat the first
         assert sum(values[-6:]) < sum(values[:6]) - 0.3, reading
@@ -70,7 +87,7 @@ def test_active_readouts_start_as_the_baseline_and_then_change_the_backbone(trai
     )
 
 
-@pytest.mark.parametrize("name", ["probes", "separate"])
+@pytest.mark.parametrize("name", ["probes", "separate", "sqrt"])
 def test_microbatches_sum_to_the_same_losses_and_updates(train, name):
     whole, whole_losses = train(built(name), steps=3)
     parts, part_losses = train(built(name), steps=3, microbatch=1)

@@ -197,9 +197,56 @@ def test_rotary_scores_depend_on_distance_alone():
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), rtol=1e-4, atol=1e-5)
 
 
-def test_between_layers_may_change_what_the_next_layer_gets():
-    decoder = model()
-    tokens = torch.randint(2, 50, (1, 8))
-    taps = decoder(tokens, between_layers=lambda state, layer: state.detach() if layer == 2 else state)
+def some_tokens():
+    return torch.randint(2, 50, (2, 8), generator=torch.Generator().manual_seed(5))
+
+
+def test_a_fork_may_change_what_the_next_layer_gets():
+    decoder, tokens = model(), some_tokens()
+    plain = decoder(tokens)
+
+    def cut(layer, before, after, run):
+        return after, after.detach() if layer == 2 else after
+
+    taps = decoder(tokens, cut)
+    assert all(torch.equal(tap, expected) for tap, expected in zip(taps, plain, strict=True))
     (gradient,) = torch.autograd.grad(taps[-1].sum(), decoder.model.layers[0].mlp.up_proj.weight, allow_unused=True)
     assert gradient is None
+    assert taps[2].requires_grad
+
+
+def test_a_fork_may_change_what_a_tap_is_taken_from():
+    decoder, tokens = model(), some_tokens()
+    plain = decoder(tokens)
+    taps = decoder(tokens, lambda layer, before, after, run: (2 * after if layer == 2 else after, after))
+    for layer, (tap, expected) in enumerate(zip(taps, plain, strict=True)):
+        assert torch.equal(tap, 2 * expected if layer == 2 else expected)
+
+
+@pytest.mark.parametrize("block_cross_document", [True, False])
+def test_a_fork_sees_every_layer_and_may_run_it_on_another_state(block_cross_document):
+    decoder, tokens = model(block_cross_document=block_cross_document), some_tokens()
+    tokens[:, 3] = EOS
+    other = torch.randn(2, 8, 32, generator=torch.Generator().manual_seed(6))
+    seen, reruns = [], []
+
+    def watching(layer, before, after, run):
+        seen.append((layer, before, after))
+        if layer == 0:
+            assert before is None and run is None
+        else:
+            reruns.append((run(before), run(other)))
+        return after, after
+
+    taps = decoder(tokens, watching)
+    assert [layer for layer, _, _ in seen] == [0, 1, 2, 3]
+    for layer, before, after in seen:
+        assert torch.equal(after, taps[layer])
+        if layer > 0:
+            assert torch.equal(before, taps[layer - 1])
+            assert torch.equal(reruns[layer - 1][0], after)
+    # layer 2 alone, on `other`: a decoder whose first layer is cut off, with `other` in place of the embedding
+    shorter = model(layers=2, block_cross_document=block_cross_document)
+    shorter.model.layers[0].load_state_dict(decoder.model.layers[1].state_dict())
+    shorter.model.embed_tokens.forward = lambda _: other
+    assert torch.equal(reruns[1][1], shorter(tokens)[1])

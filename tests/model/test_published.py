@@ -174,11 +174,11 @@ def test_a_change_between_layers_reaches_the_layers_above(folders):
     change = torch.randn(2, LENGTH, 48, generator=torch.Generator().manual_seed(1))
     seen = []
 
-    def between(state, layer):
+    def changing(layer, before, after, run):
         seen.append(layer)
-        return state + change if layer == 2 else state
+        return after, after + change if layer == 2 else after
 
-    taps = ours(tokens, between)
+    taps = ours(tokens, changing)
     theirs.model.layers[1].register_forward_hook(lambda module, inputs, output: output + change)
     with torch.no_grad():
         assert_close(ours.logits(taps[-1]), theirs(tokens).logits)
@@ -191,11 +191,11 @@ def test_a_gradient_reaches_the_embedding_through_fixed_weights(folders):
     tokens = some_tokens()
     embeddings = []
 
-    def leaf(state, layer):
+    def leaf(layer, before, after, run):
         if layer == 0:
-            embeddings.append(state.detach().requires_grad_())
-            return embeddings[0]
-        return state
+            embeddings.append(after.detach().requires_grad_())
+            return after, embeddings[0]
+        return after, after
 
     ours.logits(ours(tokens, leaf)[-1]).square().sum().backward()
     theirs.requires_grad_(False)

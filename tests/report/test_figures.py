@@ -20,9 +20,9 @@ from perlayer.report.plot import plot
 
 
 @pytest.fixture(scope="module")
-def drawn(warehouse_dir, tmp_path_factory):
+def drawn(supervision_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
-    plot(warehouse_dir, folder)
+    plot(supervision_dir, folder)
     return folder
 
 
@@ -44,8 +44,8 @@ def test_every_figure_is_written_as_image_and_as_numbers(drawn):
         assert not pd.read_csv(drawn / f"{name}.csv").empty
 
 
-def test_the_same_results_give_the_same_bytes(drawn, warehouse_dir, tmp_path):
-    plot(warehouse_dir, tmp_path)
+def test_the_same_results_give_the_same_bytes(drawn, supervision_dir, tmp_path):
+    plot(supervision_dir, tmp_path)
     for path in drawn.iterdir():
         assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
 

@@ -116,6 +116,37 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, 
     assert outs(tmp_path / "parts", run) == outs(tmp_path / "whole", run)
 
 
+def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+    plain, looking = run_of(), run_of(gradient_cosines={"every": 4})
+    for name, run in (("plain", plain), ("whole", looking)):
+        train(run, recipe, shards, tmp_path / name / "models", tmp_path / name / "metrics", machine)
+    rows, expected = (
+        parquet.read_table(tmp_path / name / "metrics/separate/layers.parquet").to_pylist()
+        for name in ("whole", "plain")
+    )
+    gradients = [row for row in rows if "gradient" in row["metric"]]
+    assert [row for row in rows if row not in gradients] == expected
+    assert {row["step"] for row in gradients} == {1, 5, 9}
+    places = {(row["layer"], row["other_layer"]) for row in gradients if row["metric"] == "gradient_cosine"}
+    assert places == {(1, None), (1, 1), (2, None), (2, 1), (2, 2)}
+    assert {row["readout"] for row in gradients} == {"separate", "head"}
+    found, same = outs(tmp_path / "whole", looking), outs(tmp_path / "plain", plain)
+    assert all(found[name] == same[name] for name in same if name != "layers.parquet")
+
+    real = LayerLog.batch_end
+
+    def stop_at_seven(self, state, logger):
+        real(self, state, logger)
+        if state.timestamp.batch.value == 7:
+            raise KeyError("interrupted")
+
+    with monkeypatch.context() as patch, pytest.raises(KeyError):
+        patch.setattr(LayerLog, "batch_end", stop_at_seven)
+        train(looking, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    train(looking, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    assert outs(tmp_path / "parts", looking) == found
+
+
 def test_a_different_run_never_continues_a_checkpoint(tmp_path, shards, recipe, run_of, machine):
     train_settings = dataclasses.replace(recipe.train, steps=13)
     folders = {

@@ -1,7 +1,7 @@
 import pytest
 
 from perlayer.algorithms.ema.settings import Settings as Ema
-from perlayer.errors import UserError
+from perlayer.errors import UserError, require
 from perlayer.params import load, parse
 from perlayer.training.settings import TrainSettings, parse_run
 
@@ -24,6 +24,22 @@ def test_optional_keys_are_the_settings_of_algorithms():
     assert list(parsed({**GOOD, "readouts": "none"}).algorithms) == []
 
 
+def test_the_value_of_an_only_field_may_stand_alone():
+    assert parsed({**GOOD, "ema": 5}) == parsed({**GOOD, "ema": {"half_life": 5}})
+
+
+def test_an_algorithm_may_look_at_the_whole_run(monkeypatch):
+    def check(self, run):
+        require(run["readouts"] != "shared", "ema", "readouts other than shared beside it", run["readouts"])
+
+    monkeypatch.setattr(Ema, "check", check, raising=False)
+    assert parsed({**GOOD, "ema": 5}).algorithms["ema"] == Ema(5)
+    with pytest.raises(UserError) as error:
+        parsed({**GOOD, "ema": 5, "readouts": "shared"})
+    expected = "params.yaml: runs.mine.ema: expected readouts other than shared beside it, found 'shared'"
+    assert str(error.value) == expected
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -38,7 +54,8 @@ def test_optional_keys_are_the_settings_of_algorithms():
         ({"layers": 10**26}, "runs.mine.layers: expected from 1 to 1048576"),
         ({"ema": {"half_life": 0}}, "runs.mine.ema.half_life: expected at least 1 update, found 0"),
         ({"ema": {"halflife": 3}}, "runs.mine.ema.halflife: unknown key; did you mean half_life?"),
-        ({"ema": True}, "runs.mine.ema: expected a mapping of keys, found True"),
+        ({"ema": True}, "runs.mine.ema.half_life: expected a whole number, found True"),
+        ({"ema": None}, "runs.mine.ema: expected a mapping of keys, found None"),
         ({"multi_token": 2}, "runs.mine.multi_token: unknown key"),
     ],
 )

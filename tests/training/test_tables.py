@@ -1,7 +1,8 @@
 import pyarrow.parquet as parquet
 import pytest
 
-from perlayer.losses.reading import Reading
+from perlayer.losses.reading import LayerMetric, Reading
+from perlayer.training.layer_log import LayerLog
 from perlayer.training.tables import SCHEMA, Series, final_loss, layers_table, write_layers
 
 
@@ -28,6 +29,49 @@ def test_a_table_has_one_row_a_number(tmp_path):
         write_layers(table, tmp_path / name)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert parquet.read_table(tmp_path / "first").equals(table)
+
+
+def test_a_pair_of_layers_has_both(tmp_path):
+    series = [
+        Series(Reading(2, "separate"), "train", "gradient_cosine", [1, 101], [0.5, 0.25], other_layer=1),
+        Series(Reading(2, "separate"), "train", "gradient_cosine", [1], [0.75]),
+    ]
+    write_layers(layers_table("mine", "tiny", 10, series), tmp_path / "layers")
+    table = parquet.read_table(tmp_path / "layers")
+    assert table.schema == SCHEMA
+    assert [(r["step"], r["tokens"], r["layer"], r["other_layer"], r["value"]) for r in table.to_pylist()] == [
+        (1, 10, 2, 1, 0.5),
+        (101, 1010, 2, 1, 0.25),
+        (1, 10, 2, None, 0.75),
+    ]
+
+
+def test_the_log_keeps_layer_metrics_with_their_updates():
+    log = LayerLog("mine", 10, quiet=True)
+    cosine = LayerMetric("gradient_cosine", Reading(2, "separate"))
+    norm = LayerMetric("gradient_norm", Reading(10, "head"), 3)
+    log.log_metrics({"loss/train/head/10/1": 2.0, norm.name: 4.0, cosine.name: 0.5}, step=0)
+    log.log_metrics({"loss/train/head/10/1": 1.0, "trainer/other": 3.0}, step=1)
+    log.log_metrics({norm.name: 5.0}, step=2)
+    resumed = LayerLog("mine", 10, quiet=True)
+    resumed.load_state_dict(log.state_dict())
+    for one in (log, resumed):
+        one.log_metrics({norm.name: 6.0}, step=5)
+        assert {reading: list(values) for reading, values in one.by_reading().items()} == {norm.reading: [2.0, 1.0]}
+        # Composer counts the updates done, the tables the update that is next
+        assert [
+            (series.metric, series.reading, series.other_layer, list(series.steps), list(series.values))
+            for series in one.measured_series()
+        ] == [
+            ("gradient_cosine", cosine.reading, None, [1], [0.5]),
+            ("gradient_norm", norm.reading, 3, [1, 3, 6], [4.0, 5.0, 6.0]),
+        ]
+
+
+@pytest.mark.parametrize("other_layer", [None, 3])
+def test_a_layer_metric_is_its_name(other_layer):
+    metric = LayerMetric("gradient_norm", Reading(12, "separate", 2), other_layer)
+    assert LayerMetric.from_name(metric.name) == metric
 
 
 @pytest.mark.parametrize("reading", [Reading(3, "head"), Reading(12, "shared_stop_gradient", 2)])

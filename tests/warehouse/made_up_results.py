@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import collect
+from perlayer.warehouse.collect import NOT_ALGORITHMS, collect
 
 LAYERS = 6
 STEPS = 120
@@ -45,6 +46,66 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 READOUT = {"probes": "probe"}
 
+# Every other way to supervise the layers, at seed 0, and deeper models. They stand beside `RUNS`, since what those say
+# must not change with these.
+PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
+SEPARATE, SHARED = {**PLAIN, "readouts": "separate"}, {**PLAIN, "readouts": "shared"}
+FIFTH = {"shape": "uniform", "weight": 0.2}
+RISING = {"shape": "linear", "weight": 0.2}
+SUPERVISION: dict[str, dict[str, Any]] = {
+    "sum_to_one": {**SEPARATE, "weighting": FIFTH},
+    "own_layer": {**SEPARATE, "gradient_reach": "own_layer"},
+    "own_layer_sum_to_one": {**SEPARATE, "weighting": FIFTH, "gradient_reach": "own_layer"},
+    "surgery_sum_to_one": {**SEPARATE, "weighting": FIFTH, "gradient_surgery": "per_token"},
+    "rising": {**SEPARATE, "weighting": RISING},
+    "rising_surgery": {**SEPARATE, "weighting": RISING, "gradient_surgery": "per_token"},
+    "shared_off_early": {**SHARED, "schedule": {"kind": "off", "step": 2}},
+    "shared_off_late": {**SHARED, "schedule": {"kind": "off", "step": 4}},
+    "shared_fade": {**SHARED, "schedule": {"kind": "linear_to_zero", "steps": 4}},
+    "layerskip": {
+        **SHARED,
+        "weighting": {"shape": "layerskip", "scale": 0.2},
+        "schedule": {"kind": "rotational", "every": 5},
+        "layer_dropout": {"most": 0.1, "over_training": "exponential"},
+    },
+    "llal": {
+        **SHARED,
+        "weighting": {"shape": "list", "weights": [0.1, 0, 0, 0, 0]},
+        "schedule": {"kind": "linear_to_zero", "steps": 13},
+    },
+    "deeply_supervised": {**SEPARATE, "schedule": {"kind": "threshold", "loss": 3.1}},
+    "separate_depth_2": {**SEPARATE, "layers": 2},
+    "separate_depth_4": {**SEPARATE, "layers": 4},
+    "separate_depth_12": {**SEPARATE, "layers": 12},
+    "depth_12": {**PLAIN, "layers": 12},
+}
+# What their last layer pays, and what every layer below it lies above an ordinary model of its depth.
+COSTS = {
+    "sum_to_one": (0.02, 0.2),
+    "own_layer": (0.03, 0.35),
+    "own_layer_sum_to_one": (0.003, 0.4),
+    "surgery_sum_to_one": (0.019, 0.21),
+    "rising": (0.013, 0.3),
+    "rising_surgery": (0.012, 0.31),
+    "shared_off_early": (0.001, 2.0),
+    "shared_off_late": (-0.002, 1.8),
+    "shared_fade": (0.003, 1.9),
+    "layerskip": (0.05, 0.25),
+    "llal": (-0.01, 1.5),
+    "deeply_supervised": (-0.02, 0.5),
+    "separate_depth_2": (0.02, 0.3),
+    "separate_depth_4": (0.04, 0.2),
+    "separate_depth_12": (0.09, 0.15),
+    "depth_12": (0.0, 0.0),
+}
+WATCHED = {  # runs with diagnostics, which change nothing
+    run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "shared") else definition
+    for run, definition in RUNS.items()
+}
+# Cosine with the final loss's gradient of the layer losses' summed gradients, but for 0.01 more at each measured step.
+SUMMED = {"none": 0.1, "separate": 0.85, "shared": 0.8}
+GROWTH = {"separate": 0.03, "shared": 0.04}  # of what the last layer pays, from the first step on
+
 RETRAINED = ("probes", "separate")  # the runs whose readouts are retrained
 RETRAINING_STEPS = 20
 CHANGES = {
@@ -76,10 +137,25 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
     }
 
 
+def ordinary(layers: int) -> float:
+    """The loss at which an ordinary model ends: deeper ones gain ever less."""
+    deepest = max(ORDINARY)
+    return ORDINARY[layers] if layers in ORDINARY else ORDINARY[deepest] - 0.05 * (1 - deepest / layers)
+
+
+def way(definition: dict[str, Any]) -> str | None:
+    """Under which name `SUPERVISION` has these keys."""
+    mine = {key: value for key, value in definition.items() if key != "gradient_cosines"} | {"seed": 0}
+    return next((run for run, keys in SUPERVISION.items() if mine == keys), None)
+
+
 def final(definition: dict[str, Any], layer: int) -> float:
     """The loss at which a layer ends."""
     depth = definition.get("layers", LAYERS)
     setup = definition["readouts"]
+    if way(definition):
+        last, below = COSTS[way(definition)]
+        return ordinary(layer) + (last if layer == depth else below / layer) + SEEDS[definition["seed"]]
     gap = GAPS[setup][layer] if setup in GAPS and depth == LAYERS else 0.0
     seed = definition["seed"]
     extra = 0.0 if setup == "none" or (setup == "probes" and layer == depth) else SETUP_SEEDS.get((setup, seed), 0.0)
@@ -101,21 +177,43 @@ def layer_metrics(run: str, definition: dict[str, Any], size: str = "nano", step
         if layer not in layers:
             continue
         # Alternating signs over an even number of steps: the mean of the last 50 is `final` itself.
-        loss = final(definition, layer) + 2.0 * np.maximum(0, 1 - step / (steps - 50)) + 0.01 * (-1.0) ** step
+        fall = 2.0 - (GROWTH.get(setup, 0.0) if layer == depth else 0.0)
+        loss = final(definition, layer) + fall * np.maximum(0, 1 - step / (steps - 50)) + 0.01 * (-1.0) ** step
         frames.append(pd.DataFrame({"step": step, "metric": "loss", "value": loss, **row}))
         row["split"] = "val"
         end = [("loss", loss[-1] + 0.1), ("bits_per_byte", loss[-1] / 3)]
         if "ema" in definition:
             end.append(("ema_loss", loss[-1] + 0.05))
         frames += [pd.DataFrame([{"step": steps, "metric": name, "value": value, **row}]) for name, value in end]
+    if "gradient_cosines" in definition:
+        frames += [gradients(setup, depth, steps, definition["gradient_cosines"]["every"])]
     return _table(pd.concat(frames, ignore_index=True), run, size)
+
+
+def gradients(setup: str, depth: int, steps: int, every: int) -> pd.DataFrame:
+    """Gradients whose cosine is the share of the depth, less a hundredth a layer of the model, and norm the layer."""
+    readout = setup if setup in ("separate", "shared", "shared_stop_gradient") else "counterfactual"
+    rows = []
+    for step in range(1, steps + 1, every):
+        for layer in range(1, depth + 1):
+            for other in (None, *range(1, layer + 1)):
+                numbers = {"gradient_norm": float(layer)}
+                if layer < depth:
+                    numbers["gradient_cosine"] = layer / depth - 0.01 * (other or 0)
+                elif other is None:
+                    summed = SUMMED[setup] + 0.01 * (step // every)
+                    numbers |= {"summed_gradient_cosine": summed, "summed_gradient_norm": 7.0}
+                row = {"step": step, "layer": layer, "other_layer": other, "split": "train"}
+                row["readout"] = "head" if layer == depth else readout
+                rows += [{"metric": name, "value": value, **row} for name, value in numbers.items()]
+    return pd.DataFrame(rows)
 
 
 def _table(table: pd.DataFrame, run: str, size: str) -> pd.DataFrame:
     """The rows in the columns and types of layers.parquet."""
     table["run"], table["size"], table["ahead"] = run, size, 1
     table["tokens"] = table["step"] * TOKENS
-    table["other_layer"] = pd.array([None] * len(table), dtype="Int16")
+    table["other_layer"] = table.get("other_layer", pd.Series([None] * len(table))).astype("Int16")
     types = {"step": "int32", "tokens": "int64", "layer": "int16", "ahead": "int8"}
     order = ["run", "size", "step", "tokens", "layer", "other_layer", "readout", "ahead", "split", "metric", "value"]
     return table.astype(types)[order]
@@ -219,6 +317,8 @@ def in_memory(rows, runs, depth=2):
     connection = duckdb.connect()
     database.create(connection)
     for run, definition in runs.items():
+        further = {key: value for key, value in definition.items() if key not in (*NOT_ALGORITHMS, "algorithms")}
+        algorithms = definition.get("algorithms", json.dumps(further))
         connection.execute(
             """INSERT INTO runs (run, size, residual, readouts, seed, layers, full_depth, ema, algorithms, setting,
                 present)
@@ -231,8 +331,8 @@ def in_memory(rows, runs, depth=2):
                 definition.get("layers", depth),
                 "layers" not in definition,
                 "ema" in definition,
-                definition.get("algorithms", "{}"),
-                str([definition.get(key) for key in ("residual", "readouts", "layers", "algorithms")]),
+                algorithms,
+                str([*(definition.get(key) for key in ("residual", "readouts", "layers")), algorithms]),
             ],
         )
     if len(rows):
@@ -253,6 +353,16 @@ def warehouse_dir(tmp_path_factory) -> Path:
     write(metrics)
     write_analyses(metrics, analyses())
     collect(params(), metrics, metrics / "warehouse")
+    return metrics / "warehouse"
+
+
+@pytest.fixture(scope="session")
+def supervision_dir(tmp_path_factory) -> Path:
+    """The tables of `RUNS` and `SUPERVISION`, with gradients of some, and the analyses of `RUNS`."""
+    metrics = tmp_path_factory.mktemp("supervision")
+    write(metrics, WATCHED | SUPERVISION)
+    write_analyses(metrics, analyses())
+    collect(params(WATCHED | SUPERVISION), metrics, metrics / "warehouse")
     return metrics / "warehouse"
 
 

@@ -1,5 +1,6 @@
 """Every view against a plain reference in pandas or the closed form that the results were made from."""
 
+import json
 import statistics
 import time
 
@@ -188,6 +189,48 @@ def test_analyses_leave_the_views_of_training_as_they_are(connection, gather):
         for view in OF_TRAINING:
             rows = alone.execute(f"FROM {view} ORDER BY ALL").fetchall()
             assert rows and connection.execute(f"FROM {view} ORDER BY ALL").fetchall() == rows, view
+
+
+WATCHED = {
+    run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "depth_2") else definition
+    for run, definition in made_up.RUNS.items()
+}
+
+
+def test_gradients_leave_every_other_view_and_the_runs_as_they_are(connection, warehouse_dir, gather):
+    folder = gather(WATCHED, analysed=made_up.analyses())
+    with database.connect(folder) as watched:
+        for table in ["runs", *database.VIEWS]:
+            rows = watched.execute(f"FROM {table} ORDER BY ALL").fetchall()
+            expected = connection.execute(f"FROM {table} ORDER BY ALL").fetchall()
+            assert rows and (rows != expected if table == "gradient_cosines" else rows == expected), table
+    headlines = [json.loads((path.parent / "headline.json").read_text()) for path in (folder, warehouse_dir)]
+    for headline in headlines:
+        headline.pop("gradients", None)
+    assert headlines[0] == headlines[1]
+
+
+def test_gradient_cosines_are_one_row_a_loss_and_layer_of_the_model(gather):
+    with database.connect(gather(WATCHED)) as watched:
+        rows = watched.execute("FROM gradient_cosines").fetchall()
+    found = {(run, step, layer, other): values for run, step, tokens, layer, other, *values in rows}
+    assert {row[2] / row[1] for row in rows} == {made_up.TOKENS} and len(found) == len(rows)
+    expected = {}
+    for run, depth, readout in (
+        ("baseline", 6, "counterfactual"),
+        ("separate", 6, "separate"),
+        ("depth_2", 2, "counterfactual"),
+    ):
+        for step in (1, 51, 101):
+            for layer in range(1, depth):
+                for other in (None, *range(1, layer + 1)):
+                    cosine = pytest.approx(layer / depth - 0.01 * (other or 0))
+                    expected[run, step, layer, other] = [cosine, layer, None, None, readout]
+            for other in (None, *range(1, depth + 1)):
+                cosine = made_up.SUMMED["separate" if run == "separate" else "none"] + 0.01 * (step // 50)
+                summed = [pytest.approx(cosine), 7.0] if other is None else [None, None]
+                expected[run, step, depth, other] = [None, depth, *summed, "head"]
+    assert found == expected
 
 
 def test_setups_are_the_runs_that_only_their_readouts_set_apart(connection):

@@ -18,6 +18,7 @@ class RunContext:
 
     seed: int
     steps: int
+    readouts: str = "none"  # what stands after the layers below the last, as the run's key says
 
 
 class RunAlgorithm(Algorithm):

@@ -15,7 +15,8 @@ from perlayer.model.norm import RMSNorm
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer, build_design
 from perlayer.model.rotary import rotary_tables
 
-StateHook = Callable[[object, int], object]
+# fork(layer, before, after, run) -> (read, passed_on), see `Decoder.forward`
+Fork = Callable[[int, Any, Any, Callable[[Any], Any] | None], tuple[Any, Any]]
 
 
 def run_layer(
@@ -77,13 +78,15 @@ class Decoder(nn.Module):
         """The attention mask for `tokens` (batch, length); None where plain causal attention is meant."""
         return attention_mask(tokens, self.config.eos_id) if self.config.block_cross_document else None
 
-    def forward(self, tokens: Tensor, between_layers: StateHook | None = None) -> list[Tensor]:
+    def forward(self, tokens: Tensor, fork: Fork | None = None) -> list[Tensor]:
         """Read tokens and return the taps: what a readout sees after each layer.
 
         Args:
             tokens: integers (batch, length), length at most `config.sequence_length`.
-            between_layers: called as `between_layers(state, layer)` after each layer, 0 included; returns the state
-                that the next layer gets.
+            fork: called as `fork(layer, before, after, run)` after each layer, 0 included; returns the state that the
+                tap is taken from and the state that the next layer gets, both `after` where nothing is to change.
+                `before` is the state that entered the layer, `after` the one that left it, and `run(state)` is the
+                layer itself; `before` and `run` are None for layer 0, the embedding.
 
         Returns:
             layers + 1 tensors (batch, length, hidden); index 0 is the embedding, the last is what the model's own
@@ -92,19 +95,21 @@ class Decoder(nn.Module):
         length = tokens.shape[1]
         mask = self.mask(tokens)
         rotary = self.rotary_cosine[:length], self.rotary_sine[:length]
-        design = self.design
-        state = design.start(self.model.embed_tokens(tokens))
+        state = self.design.start(self.model.embed_tokens(tokens))
         taps = []
         for layer in range(self.config.layers + 1):
-            if layer > 0:
-                block = self.model.layers[layer - 1]
-                attention = Sublayer(2 * layer - 2, layer, "attention", block)
-                mlp = Sublayer(2 * layer - 1, layer, "mlp", block)
-                state = self.run_layer(design, state, attention, mlp, rotary, mask)
-            taps.append(design.tap(state, layer))
-            if between_layers is not None:
-                state = between_layers(state, layer)
+            before, run = (None, None) if layer == 0 else (state, self._layer(layer, rotary, mask))
+            after = state if run is None else run(before)
+            read, state = (after, after) if fork is None else fork(layer, before, after, run)
+            taps.append(self.design.tap(read, layer))
         return taps
+
+    def _layer(self, layer: int, rotary: tuple[Tensor, Tensor], mask: Tensor | None) -> Callable[[Any], Any]:
+        """Layer `layer` as a function of the state alone."""
+        block = self.model.layers[layer - 1]
+        attention = Sublayer(2 * layer - 2, layer, "attention", block)
+        mlp = Sublayer(2 * layer - 1, layer, "mlp", block)
+        return lambda state: self.run_layer(self.design, state, attention, mlp, rotary, mask)
 
     def logits(self, tap: Tensor) -> Tensor:
         """The model's own readout: (batch, length, hidden) to (batch, length, vocabulary)."""

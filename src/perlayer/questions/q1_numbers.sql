@@ -5,7 +5,8 @@ WITH losses AS (
     WHERE residual = 'sandwich' AND algorithms = '{}' AND full_depth AND present AND readouts <> 'none'
         AND run IN (SELECT run FROM groups)
     UNION ALL
-    SELECT layers, 'ordinary', loss FROM ordinary WHERE residual = 'sandwich'
+    SELECT layers, 'ordinary', loss FROM ordinary
+    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
 )
 SELECT layer,
     max(loss) FILTER (setup = 'ordinary') AS ordinary,

@@ -1,8 +1,9 @@
--- The runs of the question, by what they show: the recipe's own design, without algorithms.
+-- The runs of the question, by what they show: the recipe's own design, at most as deep, without algorithms.
 SELECT run,
     CASE WHEN NOT full_depth AND readouts IN ('none', 'probes') THEN 'ordinary'
         WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup,
     seed, layers, present
 FROM runs
 WHERE residual = 'sandwich' AND algorithms = '{}' AND (full_depth OR readouts IN ('none', 'probes'))
+    AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
 ORDER BY run

@@ -35,4 +35,5 @@ def claims_fared(connection: duckdb.DuckDBPyConnection, question: str) -> str:
     size = connection.execute("SELECT any_value(size) FROM runs").fetchone()[0]
     words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
     parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
-    return f"Of {sum(counts.values())} published claims, at size {size}: {', '.join(parts)}."
+    total = sum(counts.values())
+    return f"Of {total} published claim{'' if total == 1 else 's'}, at size {size}: {', '.join(parts)}."

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 from perlayer.losses.reading import Reading
-from perlayer.model.decoder import Decoder
+from perlayer.model.decoder import Decoder, Fork
 
 
 def products_in(dtype: torch.dtype, device: torch.device) -> torch.autocast:
@@ -24,7 +24,7 @@ def products_in(dtype: torch.dtype, device: torch.device) -> torch.autocast:
 class PerLayerModel(ComposerModel):
     """Reads a batch {"tokens": int64 (batch, length + 1)} and gives the decoder's taps; the loss is the final one.
 
-    Algorithms add to the loss, and may put auxiliary readouts into `readouts`.
+    Algorithms add to the loss, and may put auxiliary readouts into `readouts` and a decoder's `fork` into `fork`.
     """
 
     def __init__(self, decoder: Decoder, compute_dtype: torch.dtype = torch.float32):
@@ -32,6 +32,7 @@ class PerLayerModel(ComposerModel):
         self.decoder = decoder
         self.compute_dtype = compute_dtype
         self.readouts: nn.ModuleDict | None = None
+        self.fork: Fork | None = None
 
     def autocast(self) -> torch.autocast:
         """The context in which products run in the compute dtype."""
@@ -44,7 +45,7 @@ class PerLayerModel(ComposerModel):
 
     def forward(self, batch: dict[str, Tensor]) -> list[Tensor]:
         with self.autocast():
-            return self.decoder(batch["tokens"][:, :-1])
+            return self.decoder(batch["tokens"][:, :-1], self.fork)
 
     def final_loss(self, taps: list[Tensor], tokens: Tensor, reduction: str = "mean") -> Tensor:
         """Next-token cross-entropy of the model's own norm and head, in nats."""

@@ -24,6 +24,7 @@ class Results:
     steps: int
     tokens_per_step: int
     losses: Mapping[Reading, Sequence[float]]  # training losses, one an update
+    measured: Sequence[Series]  # what else was measured on the way
     validation: Mapping[Reading, Total]
     averaged: Mapping[Reading, Total]  # validation losses of the averaged weights; empty without an average
     validation_bytes: int  # UTF-8 bytes of the validation targets
@@ -50,6 +51,7 @@ def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_
 def _series(results: Results, model: PerLayerModel) -> list[Series]:
     steps, last = range(1, results.steps + 1), [results.steps]
     series = [Series(reading, "train", "loss", steps, values) for reading, values in results.losses.items()]
+    series += results.measured
     for reading, total in results.validation.items():
         series.append(Series(reading, "val", "loss", last, [total.mean]))
         if reading.ahead == 1:

@@ -82,6 +82,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             steps=recipe.train.steps,
             tokens_per_step=recipe.train.batch * data.sequence_length,
             losses=log.by_reading(),
+            measured=log.measured_series(),
             validation=totals,
             averaged=averaged,
             validation_bytes=data.val_bytes,
@@ -113,7 +114,7 @@ def assemble(
     decoder.initialize(run.seed)
     if session.machine.compile == "on":
         decoder.run_layer = compiled_layer(decoder)
-    context = RunContext(run.seed, recipe.train.steps)
+    context = RunContext(run.seed, recipe.train.steps, run.readouts)
     log = layer_log(work, session)
     model = PerLayerModel(decoder, getattr(torch, recipe.train.compute_dtype))
     trainer = new_trainer(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
-from perlayer.errors import UserError, require
+from perlayer.errors import InvalidValue, UserError, require
 from perlayer.model.config import LARGEST, design_names
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse
@@ -80,6 +80,10 @@ def optional_algorithms() -> list[str]:
 def parse_run(params: Mapping[str, Any], name: str) -> Run:
     """Read and check `runs.NAME`.
 
+    A key of an algorithm whose `Settings` has one field may hold that field's value alone. A `Settings` with a method
+    `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits; it
+    raises `InvalidValue` with a key of the run.
+
     Raises:
         UserError: no such run, an unknown key, or an impossible value.
     """
@@ -98,5 +102,20 @@ def parse_run(params: Mapping[str, Any], name: str) -> Run:
     for key in optional_algorithms():
         if key in mapping:
             settings = importlib.import_module(f"perlayer.algorithms.{key}.settings").Settings
-            algorithms[key] = parse(settings, mapping[key], f"{where}.{key}")
+            algorithms[key] = parse(settings, _as_mapping(mapping[key], settings), f"{where}.{key}")
+    for settings in algorithms.values():
+        _check_run(settings, mapping, where)
     return Run(name, core.residual, reading.readouts, core.seed, core.layers, algorithms)
+
+
+def _as_mapping(value: Any, settings: type) -> Any:
+    """What stands at the key of an algorithm; a value that stands alone belongs to the only field."""
+    names = list(settings.__dataclass_fields__)
+    return value if isinstance(value, Mapping) or value is None or len(names) != 1 else {names[0]: value}
+
+
+def _check_run(settings: Any, run: Mapping[str, Any], where: str) -> None:
+    try:
+        getattr(settings, "check", lambda run: None)(run)
+    except InvalidValue as error:
+        raise UserError(f"params.yaml: {where}.{error}") from None

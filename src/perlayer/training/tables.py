@@ -41,6 +41,7 @@ class Series:
     metric: str
     steps: Sequence[int]
     values: Sequence[float]
+    other_layer: int | None = None  # the second layer of a pair
 
 
 def layers_table(run: str, size: str, tokens_per_step: int, series: Sequence[Series]) -> pa.Table:
@@ -58,7 +59,11 @@ def _rows(run: str, size: str, tokens_per_step: int, one: Series) -> pa.Table:
         "step": _numbers(steps.astype(np.int32)),
         "tokens": _numbers(steps * tokens_per_step),
         "layer": _numbers(np.full(count, one.reading.layer, np.int16)),
-        "other_layer": pa.nulls(count, pa.int16()),
+        "other_layer": (
+            pa.nulls(count, pa.int16())
+            if one.other_layer is None
+            else _numbers(np.full(count, one.other_layer, np.int16))
+        ),
         "readout": _repeated(one.reading.readout, count),
         "ahead": _numbers(np.full(count, one.reading.ahead, np.int8)),
         "split": _repeated(one.split, count),

@@ -29,8 +29,9 @@ COLUMNS = {
 }
 # One order of rows everywhere: sums of the same numbers in another order differ in their last digits.
 ORDER = "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"
-NOT_SETTING = ("seed", "ema")  # what runs of equal setting may differ in
-NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", "ema")
+WATCHES = ("ema", "gradient_cosines")  # what looks on and changes nothing in training
+NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
+NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", *WATCHES)
 
 # The stages that read finished models, and where params.yaml names the models each of them reads: a list of names, or
 # a mapping of them. A stage leaves one table of the columns above in analyses/STAGE/NAME/.

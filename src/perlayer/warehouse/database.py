@@ -29,6 +29,9 @@ VIEWS = (
     "retrained_gap",
     "lenses",
     "by_readout",
+    "gradient_cosines",
+    "ways",
+    "supervision",
 )
 
 

@@ -29,6 +29,20 @@ SELECT avg(kl_final_lens) FILTER (readout = 'logit_lens') AS logit_lens_kl,
 FROM read
 WHERE place = 1 AND layer < layers
 """
+# Of every way to supervise the layers, and of separate heads at every depth, what the last layer pays.
+SUPERVISION = """
+SELECT CASE WHEN full_depth THEN run ELSE format('separate_{}_layers', layers) END AS name, difference
+FROM supervision
+WHERE residual = 'sandwich' AND difference IS NOT NULL
+    AND (full_depth AND algorithms <> '{}' OR NOT full_depth AND algorithms = '{}' AND readouts = 'separate')
+ORDER BY full_depth DESC, layers, run
+"""
+GRADIENTS = """
+SELECT run, avg(summed_cosine) AS cosine
+FROM gradient_cosines JOIN setups USING (run)
+WHERE residual = 'sandwich' AND backbone_layer IS NULL AND summed_cosine IS NOT NULL
+GROUP BY run ORDER BY run
+"""
 
 
 def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float]]:
@@ -39,9 +53,11 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
     the baseline of the same seed, with its standard error over seeds. `heads_or_features`, below the last layer: by how
     much retraining changes probes and separate heads on average, and what share of the gap between them it closes.
     `lenses`, below the last layer: how far lenses on the baseline lie from its output, mean KL(final output || lens).
+    `supervision`: what every other way to supervise the layers costs the last one, and separate heads at other depths.
+    `gradients`: mean cosine over training of the layer losses' summed gradient with that of the final loss.
     What no run can tell is left out.
     """
-    parts = ("baseline", "early_layers", "last_layer", "heads_or_features", "lenses")
+    parts = ("baseline", "early_layers", "last_layer", "heads_or_features", "lenses", "supervision", "gradients")
     numbers: dict[str, dict[str, float]] = {part: {} for part in parts}
     row = connection.execute(
         "SELECT loss FROM ordinary JOIN runs USING (run) WHERE runs.residual = 'sandwich' AND full_depth"
@@ -67,6 +83,8 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
             numbers["last_layer"][f"{readouts}_standard_error"] = error
     numbers["heads_or_features"] = _present(connection.execute(HEADS_OR_FEATURES))
     numbers["lenses"] = _present(connection.execute(LENSES))
+    numbers["supervision"] = dict(connection.execute(SUPERVISION).fetchall())
+    numbers["gradients"] = dict(connection.execute(GRADIENTS).fetchall())
     return {part: {key: round(value, 6) for key, value in values.items()} for part, values in numbers.items() if values}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
-from perlayer.losses.known_gradients import gradients_at_once
+from perlayer.losses.known_gradients import gradients_at_once, with_known_gradients
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 from perlayer.model.decoder import Decoder
 from perlayer.model.norm import rms_norm
@@ -45,3 +46,9 @@ def layer_loss(
     if kind == "shared_stop_gradient":
         norm, weight = norm.detach(), weight.detach()
     return read(tap, norm, weight)
+
+
+def for_the_readout_alone(loss: Tensor, readout: nn.Module) -> Tensor:
+    """The same scalar, with its gradient for the parameters of `readout` and none for anything else it came from."""
+    parameters = list(readout.parameters())
+    return with_known_gradients(loss.detach(), parameters, torch.autograd.grad(loss, parameters))

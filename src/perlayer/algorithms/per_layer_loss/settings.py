@@ -1,24 +1,58 @@
-"""The keys of a run that say how its layers are read while it trains."""
+"""The keys of a run that say how its layers are read while it trains, and how heavy each loss is."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
 from perlayer.errors import require
 
-READOUTS = ("none", "probes", "separate", "shared", "shared_stop_gradient")
+READOUTS = {
+    "none": "nothing",
+    "probes": "an RMSNorm and head of its own on the detached stream: the model stays bit for bit the baseline",
+    "separate": "an RMSNorm and head of its own; the loss trains it and layers 1 to k",
+    "shared": "the model's final norm and head; the loss trains them and layers 1 to k",
+    "shared_stop_gradient": "the model's final norm and head; the loss trains layers 1 to k alone",
+}
+ACTIVE_READOUTS = ("separate", "shared", "shared_stop_gradient")  # whose loss trains the model
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Which readouts stand after the layers below the last."""
+    """Which readouts stand after the layers below the last, and the weights of their losses."""
 
     readouts: str
+    weighting: dict | None = None  # a shape over depth and what it needs; None: each weighs 1, as the final loss does
+    schedule: dict | None = None  # a kind of change over training and what it needs; None: constant
 
     def __post_init__(self):
         require(self.readouts in READOUTS, "readouts", f"one of {', '.join(READOUTS)}", self.readouts)
+        for section in ("weighting", "schedule"):
+            mapping = getattr(self, section)
+            if mapping is not None:
+                expected = f"readouts {', '.join(ACTIVE_READOUTS)} beside it"
+                require(self.readouts in ACTIVE_READOUTS, section, expected, self.readouts)
+                _weighting().check_section(section, mapping)
+
+    def check(self, run: Mapping[str, Any]) -> None:
+        """Raise `InvalidValue` if the weights do not fit the depth that the run names."""
+        if run.get("layers") is not None:
+            self.check_depth(run["layers"])
+
+    def check_depth(self, layers: int) -> None:
+        """Raise `InvalidValue` if the weights do not fit a model of `layers` layers."""
+        if self.weighting is not None:
+            _weighting().layer_weights(self.weighting, None, _weighting().Moment(layers))
 
     @property
     def readout(self) -> str:
         """The name of one such readout in the per-layer tables."""
         return "probe" if self.readouts == "probes" else self.readouts
+
+
+def _weighting() -> ModuleType:
+    # By its name: every training imports these settings, and those without weights must not depend on the formulae.
+    return importlib.import_module("perlayer.algorithms.per_layer_loss.weighting")

@@ -4,14 +4,20 @@ They import what draws inside their functions, since the page of the report need
 """
 
 from perlayer.report.figures import (
+    depth_cost,
     final_loss_by_layer,
+    fixes,
+    gradient_cosines,
     last_layer_curves,
     layer_curves,
     lens_agreement,
     lenses,
+    mix,
     noise_floor,
+    related_work,
     retrained_heads,
     retraining_curves,
+    switch_off,
 )
 
 FIGURES = {
@@ -21,6 +27,12 @@ FIGURES = {
         layer_curves,
         last_layer_curves,
         noise_floor,
+        depth_cost,
+        related_work,
+        fixes,
+        mix,
+        switch_off,
+        gradient_cosines,
         retrained_heads,
         retraining_curves,
         lenses,

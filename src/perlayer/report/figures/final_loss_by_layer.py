@@ -36,7 +36,7 @@ def _losses(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         f"""SELECT setup, run, layer, loss FROM final_loss JOIN ({style.SETUP_RUNS}) USING (run)
         WHERE setup <> 'baseline'
         UNION ALL
-        SELECT 'ordinary', run, layers, loss FROM ordinary WHERE residual = 'sandwich'
+        SELECT 'ordinary', run, layers, loss FROM ({style.ORDINARY})
         ORDER BY ALL"""
     ).df()
 

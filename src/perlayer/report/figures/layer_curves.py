@@ -44,7 +44,7 @@ def _curves(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         f"""WITH smooth AS ({style.SMOOTH}), shown AS (
             SELECT run, setup, NULL AS only_layer FROM ({style.SETUP_RUNS}) WHERE run = lead AND setup <> 'baseline'
             UNION ALL
-            SELECT run, 'ordinary', layers FROM ordinary WHERE residual = 'sandwich'
+            SELECT run, 'ordinary', layers FROM ({style.ORDINARY})
         )
         SELECT setup, layer, step, tokens, backbone_flops, loss
         FROM smooth JOIN shown USING (run)

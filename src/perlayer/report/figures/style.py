@@ -37,6 +37,11 @@ SETUP_RUNS = """
         CASE WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup
     FROM groups WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
 """
+# Ordinary models of the depth of every layer that the recipe has.
+ORDINARY = """
+    SELECT run, layers, loss FROM ordinary
+    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+"""
 # Means over the 50 steps that end at each, from step 100; shorter in proportion on runs under 1000 steps.
 SMOOTH = """
     SELECT run, layer, readout, step, tokens, backbone_flops, loss
@@ -213,7 +218,9 @@ def missing(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that would be drawn but are not here; empty when all are."""
     absent = connection.execute(
         """SELECT run FROM runs WHERE NOT present AND residual = 'sandwich' AND algorithms = '{}'
-            AND (full_depth OR readouts IN ('none', 'probes')) ORDER BY run"""
+            AND (full_depth OR readouts IN ('none', 'probes'))
+            AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+        ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in absent) if absent else ""
 

@@ -1,0 +1,1 @@
+"""How far down the loss of a layer reaches."""

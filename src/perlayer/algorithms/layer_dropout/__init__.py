@@ -1,0 +1,1 @@
+"""LayerSkip's layer dropout."""

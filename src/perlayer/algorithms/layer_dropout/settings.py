@@ -1,0 +1,21 @@
+"""The `layer_dropout` key of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perlayer.errors import require
+
+OVER_TRAINING = ("exponential", "constant")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How often a sequence skips a layer while the model trains."""
+
+    most: float  # how often the last layer is skipped, with `exponential` at the end of training
+    over_training: str = "exponential"  # from 0 at the first update (LayerSkip: from scratch), or constant
+
+    def __post_init__(self):
+        require(0.0 <= self.most <= 1.0, "most", "a share from 0 to 1", self.most)
+        require(self.over_training in OVER_TRAINING, "over_training", " or ".join(OVER_TRAINING), self.over_training)

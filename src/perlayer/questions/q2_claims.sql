@@ -1,0 +1,24 @@
+-- The one published statement that growing depth can be held against; it says nothing of a trend. Differences are nats
+-- per token, in pairs of one seed.
+--
+-- What counts as noise is three standard errors from three pairs on, else the spread of plain runs of the recipe's depth.
+-- One depth that disagrees by more than the noise denies the claim, and one that agrees by less leaves it within noise.
+-- It takes two depths to judge it.
+WITH costs AS (
+    SELECT layers, difference, coalesce(noise, 0) AS noise
+    FROM supervision
+    WHERE residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}' AND difference IS NOT NULL
+),
+measured AS (
+    SELECT
+        string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ' ' ORDER BY layers)
+            || format(' ({} layers)', string_agg(layers, ', ' ORDER BY layers)) AS measured,
+        CASE WHEN bool_or(difference < -noise) THEN 'no' WHEN bool_and(difference > noise) THEN 'yes'
+            ELSE 'within noise' END AS holds
+    FROM costs HAVING count(*) > 1
+)
+SELECT 1 AS position,
+    'Separate heads: the last layer ends above the plain model of the same depth, at every depth' AS quantity,
+    '+0.094 (6 layers, 130m); no figure for another depth' AS published,
+    measured, coalesce(holds, 'no run') AS holds
+FROM (SELECT 1) LEFT JOIN measured ON true

@@ -1,0 +1,11 @@
+-- The runs of the question: the baseline and every way to supervise its layers, each by its run of the lowest seed that
+-- is here, or that which is not.
+SELECT run, readouts, seed, layers, present
+FROM runs
+WHERE residual = 'sandwich' AND full_depth
+    AND (readouts IN ('none', 'probes') AND algorithms = '{}' OR run IN (SELECT run FROM ways))
+QUALIFY row_number() OVER (
+    PARTITION BY CASE WHEN readouts IN ('none', 'probes') THEN 'plain' ELSE setting END
+    ORDER BY present DESC, seed, readouts, ema, run
+) = 1
+ORDER BY readouts <> 'none', run

@@ -1,0 +1,117 @@
+"""What separate heads cost the last layer, and where each layer ends, in models of growing depth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "What separate heads cost models of growing depth"
+CAPTION = (
+    "Left: final training loss read after each layer, one line a depth, ending at that model's last layer; squares "
+    "are plain models with as many layers. Right: the last layer minus the plain model of the same depth and seed; "
+    "bars are three standard errors where there are three pairs or more, and the grey band is the noise floor of a "
+    "single pair, from plain runs of the recipe's depth. Depth is logarithmic."
+)
+SEPARATE = "residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}'"
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """One row a depth: the last layer plain and with separate heads, difference, noise, and the loss of every layer."""
+    costs = _costs(connection).set_index("depth")
+    rows = _layers(connection).pivot_table(index="depth", columns="layer", values="loss")
+    rows.columns = [f"layer_{layer}" for layer in rows.columns]
+    return costs.join(rows, how="left").reset_index()
+
+
+def _costs(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    return connection.execute(
+        f"""SELECT layers AS depth, ordinary.loss AS plain, supervision.loss AS separate, difference, noise, seeds
+        FROM supervision LEFT JOIN ordinary USING (residual, layers) WHERE {SEPARATE} ORDER BY layers"""
+    ).df()
+
+
+def _layers(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    return connection.execute(
+        f"""SELECT layers AS depth, layer, final_loss.loss FROM supervision JOIN final_loss USING (run)
+        WHERE {SEPARATE} ORDER BY ALL"""
+    ).df()
+
+
+def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
+    """The figure of what is present."""
+    costs, rows = _costs(connection), _layers(connection)
+    if costs.empty:
+        return style.empty_figure("No model with separate heads is here yet.")
+    palette = style.layer_colours(costs["depth"])
+    figure = style.new_figure(10.5, 4.4)
+    left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
+    _draw_layers(left, rows, connection, palette)
+    paired = costs.dropna(subset="difference")
+    if paired.empty:
+        style.say(right, "None stands beside a plain model of its depth and seed yet.")
+    else:
+        _draw_costs(right, paired, connection, palette)
+    style.add_note(figure, _absent(connection))
+    ends = [(depth, *end) for depth, end in rows.groupby("depth")[["layer", "loss"]].last().iterrows()]
+    named = [(layer, loss, f"{depth} layer{'' if depth == 1 else 's'}", palette[depth]) for depth, layer, loss in ends]
+    style.label_lines(left, named)
+    return figure
+
+
+def _draw_layers(axes: Axes, rows: pd.DataFrame, connection: duckdb.DuckDBPyConnection, palette: dict) -> None:
+    import seaborn
+
+    plain = connection.execute("SELECT layers, loss FROM ordinary WHERE residual = 'sandwich' ORDER BY layers").df()
+    seaborn.lineplot(
+        rows, x="layer", y="loss", hue="depth", palette=palette, marker="D", markersize=5, markeredgewidth=0,
+        estimator=None, legend=False, ax=axes,
+    )  # fmt: skip
+    look = {"color": "#222222", "marker": "s", "linestyle": ":", "linewidth": 1, "markersize": 5, "markeredgewidth": 0}
+    axes.plot(plain["layers"], plain["loss"], zorder=1, label="plain models", **look)
+    axes.set(title="Loss by layer", xlabel="Layer", ylabel="Final training loss (nats per token)")
+    _depth_axis(axes, [*rows["layer"], *plain["layers"]])
+    if not plain.empty:
+        axes.legend(frameon=False, loc="upper right")
+
+
+def _draw_costs(axes: Axes, costs: pd.DataFrame, connection: duckdb.DuckDBPyConnection, palette: dict) -> None:
+    style.draw_floor(axes, connection)
+    axes.plot(costs["depth"], costs["difference"], color="#999999", linewidth=1.2, zorder=2)
+    for row in costs.itertuples():
+        if row.seeds >= 3:
+            axes.errorbar(row.depth, row.difference, row.noise, fmt="none", ecolor=palette[row.depth], capsize=3)
+        axes.scatter(row.depth, row.difference, color=[palette[row.depth]], marker="D", s=42, zorder=3)
+        axes.annotate(
+            f"{row.difference:+.3f}", (row.depth, row.difference), (0, 9), textcoords="offset points", ha="center",
+            path_effects=style.halo(), zorder=4,
+        )  # fmt: skip
+    axes.set(title="Last layer minus the plain model", xlabel="Layers", ylabel="Difference (nats per token)")
+    axes.margins(y=0.15)
+    _depth_axis(axes, costs["depth"])
+
+
+def _depth_axis(axes: Axes, layers: list[int] | pd.Series) -> None:
+    from matplotlib.ticker import NullLocator
+
+    ticks = sorted({int(layer) for layer in layers})
+    ticks = [layer for layer in ticks if layer <= 4 or layer % 2 == 0 and layer <= 12 or layer % 12 == 0]
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(ticks, [str(layer) for layer in ticks])
+    axes.set_xlim(min(layers) / 1.2, max(layers) * 1.2)
+
+
+def _absent(connection: duckdb.DuckDBPyConnection) -> str:
+    rows = connection.execute(
+        f"""SELECT min_by(run, seed) AS run FROM ways WHERE {SEPARATE}
+        GROUP BY layers HAVING NOT bool_or(present) ORDER BY layers"""
+    ).fetchall()
+    return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
