@@ -46,3 +46,25 @@ def small_shards(tmp_path_factory):
     tokenize(folder / "corpus", None, 300, folder / "tokenizer", folder / "tokens")
     write_shards(folder / "tokens", folder / "shards", val_fraction=0.1, sequence_length=16, seed=42, batch=4)
     return folder / "shards"
+
+
+@pytest.fixture
+def interrupt_at(monkeypatch):
+    """A function that ends the next training after `count` of its updates; returns the steps that are then taken."""
+
+    def interrupt_at(count):
+        from perlayer.training.layer_log import LayerLog
+
+        steps = []
+        real = LayerLog.batch_end
+
+        def stop(self, state, logger):
+            real(self, state, logger)
+            steps.append(state.timestamp.batch.value)
+            if len(steps) == count:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(LayerLog, "batch_end", stop)
+        return steps
+
+    return interrupt_at

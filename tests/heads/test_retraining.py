@@ -20,7 +20,6 @@ from perlayer.model.weights import load_model, load_readouts
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.schedules import schedule_factor
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.training.layer_log import LayerLog
 from perlayer.training.settings import TrainSettings, parse_run
 
 OPTIMIZER = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
@@ -184,23 +183,11 @@ def test_the_backbone_works_once_for_all_readouts(retrain, small_shards, monkeyp
     assert len(calls) == 3 + 2 * -(-len(read_split(small_shards, "val")) // 4)
 
 
-def test_an_interrupted_retraining_goes_on_to_the_same_bytes(retrain, tmp_path, monkeypatch):
+def test_an_interrupted_retraining_goes_on_to_the_same_bytes(retrain, tmp_path, interrupt_at):
     retrain(into="whole")
 
-    class Interrupted(Exception):
-        pass
-
-    steps = []
-    real = LayerLog.batch_end
-
-    def stop_at_seven(self, state, logger):
-        real(self, state, logger)
-        steps.append(state.timestamp.batch.value)
-        if len(steps) == 7:
-            raise Interrupted
-
-    monkeypatch.setattr(LayerLog, "batch_end", stop_at_seven)
-    with pytest.raises(Interrupted):
+    steps = interrupt_at(7)
+    with pytest.raises(KeyboardInterrupt):
         retrain(into="parts")
     assert not (tmp_path / "parts/heads/separate").exists()
     retrain(into="parts")

@@ -17,7 +17,6 @@ from perlayer.lens.settings import LensSettings, TunedLensSettings
 from perlayer.lens.tuned import tune_run
 from perlayer.lens.tuning import TranslatorSGD
 from perlayer.model.weights import load_model, save_model
-from perlayer.training.layer_log import LayerLog
 
 SETTINGS = TunedLensSettings(12, 4, 3, 10, 1.0, 0.9, 1e-3, 1.0)
 
@@ -145,23 +144,11 @@ def outs(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_an_interrupted_training_goes_on_to_the_same_bytes(tune, tmp_path, monkeypatch):
+def test_an_interrupted_training_goes_on_to_the_same_bytes(tune, tmp_path, interrupt_at):
     tune("whole")
 
-    class Interrupted(Exception):
-        pass
-
-    steps = []
-    real = LayerLog.batch_end
-
-    def stop_at_seven(self, state, logger):
-        real(self, state, logger)
-        steps.append(state.timestamp.batch.value)
-        if len(steps) == 7:
-            raise Interrupted
-
-    monkeypatch.setattr(LayerLog, "batch_end", stop_at_seven)
-    with pytest.raises(Interrupted):
+    steps = interrupt_at(7)
+    with pytest.raises(KeyboardInterrupt):
         tune("parts")
     assert not (tmp_path / "parts/lenses/mine").exists()
     tune("parts")

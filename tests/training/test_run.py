@@ -18,7 +18,6 @@ from perlayer.model.weights import load_model, load_readouts
 from perlayer.training import compilation, process, session
 from perlayer.training import run as module
 from perlayer.training.launch import share_of_batch
-from perlayer.training.layer_log import LayerLog
 from perlayer.training.run import train
 from perlayer.training.session import Session
 
@@ -90,24 +89,12 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, shards, recipe, run_of, mac
     assert outs(tmp_path / "first", run_of()) == outs(tmp_path / "second", run_of())
 
 
-def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, run_of, machine, interrupt_at):
     run = run_of(ema={"half_life": 3})
     train(run, recipe, shards, tmp_path / "whole/models", tmp_path / "whole/metrics", machine)
 
-    class Interrupted(Exception):
-        pass
-
-    steps = []
-    real = LayerLog.batch_end
-
-    def stop_at_seven(self, state, logger):
-        real(self, state, logger)
-        steps.append(state.timestamp.batch.value)
-        if len(steps) == 7:
-            raise Interrupted
-
-    monkeypatch.setattr(LayerLog, "batch_end", stop_at_seven)
-    with pytest.raises(Interrupted):
+    steps = interrupt_at(7)
+    with pytest.raises(KeyboardInterrupt):
         train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
     assert list((tmp_path / ".perlayer/scratch").iterdir())
     assert not (tmp_path / "parts/models/separate").exists()

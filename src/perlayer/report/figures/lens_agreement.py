@@ -91,6 +91,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
             style.layer_ticks(axes, table["layer"], room=0.34 if axes is left else 0)
     left.set(title="Divergence")
     style.log_scale(left, (1, 2, 5))
+    left.set_ylim(top=3 * left.get_ylim()[1])  # labels of lines that end close together reach above them
     right.set(title="Overlap", ylim=(-0.03, 1.03))
     grey = {"color": "#555555", "linewidth": 1.4}
     handles = [
