@@ -103,7 +103,9 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, 
     assert outs(tmp_path / "parts", run) == outs(tmp_path / "whole", run)
 
 
-def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(
+    tmp_path, shards, recipe, run_of, machine, interrupt_at
+):
     plain, looking = run_of(), run_of(gradient_cosines={"every": 4})
     for name, run in (("plain", plain), ("whole", looking)):
         train(run, recipe, shards, tmp_path / name / "models", tmp_path / name / "metrics", machine)
@@ -120,15 +122,8 @@ def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(tmp_path, shards
     found, same = outs(tmp_path / "whole", looking), outs(tmp_path / "plain", plain)
     assert all(found[name] == same[name] for name in same if name != "layers.parquet")
 
-    real = LayerLog.batch_end
-
-    def stop_at_seven(self, state, logger):
-        real(self, state, logger)
-        if state.timestamp.batch.value == 7:
-            raise KeyError("interrupted")
-
-    with monkeypatch.context() as patch, pytest.raises(KeyError):
-        patch.setattr(LayerLog, "batch_end", stop_at_seven)
+    interrupt_at(7)
+    with pytest.raises(KeyboardInterrupt):
         train(looking, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
     train(looking, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
     assert outs(tmp_path / "parts", looking) == found
