@@ -34,7 +34,7 @@ def test_every_override_names_a_key_that_exists_or_adds_one_that_may():
                 run["seed"] = int(run["seed"])
             else:
                 assert (path[2] in run) != key.startswith("++"), override
-                run[path[2]] = int(value)
+                run[path[2]] = int(value) if value.isdigit() else value
             if "NAME" in run.values():
                 continue
             parse_run({"runs": {path[1]: run}}, path[1])
