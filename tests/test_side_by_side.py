@@ -13,7 +13,7 @@ if [ "$1" = status ]; then
         "retrain_heads@a": [], "report": []}'
     exit 0
 fi
-shift 3
+shift 2
 echo "$@" >> calls
 case "$1" in
 train@b)
@@ -48,10 +48,10 @@ def test_every_changed_run_is_trained_and_one_that_missed_its_turn_again(own_dvc
     assert all(f"done train@{run}" in out for run in "abc") and "Unable" not in out
 
 
-def test_finished_runs_are_read_after_all_training_the_short_stages_in_as_many_parts_as_jobs(own_dvc):
+def test_finished_runs_are_read_after_all_training(own_dvc):
     assert side_by_side.main(2) == 0
     calls = (own_dvc / "calls").read_text().splitlines()
-    assert sorted(calls[4:]) == ["lens@a lens@c", "lens@b", "retrain_heads@a"]
+    assert calls[4:] == ["retrain_heads@a"]  # and the short stages are left to the `dvc repro` that comes next
 
 
 def test_a_run_that_fails_is_said_once_stops_no_other_and_nothing_is_read(own_dvc, capfd):

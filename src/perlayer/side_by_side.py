@@ -12,33 +12,24 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-# Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
-ROUNDS = (("train",), ("retrain_heads", "tuned_lens", "published", "lens"), ("published_lens",))
-SHORT = ("lens",)  # stages that DVC takes as long to start as to run, so that one DVC runs many of them
+# Those of a round need what the rounds before have made, and nothing of each other; the longest stand first. Stages
+# that take DVC as long to start as to run (lens) stay out: side by side they would but wait for each other.
+ROUNDS = (("train",), ("retrain_heads", "tuned_lens", "published"), ("published_lens",))
 LOCKED = "Unable to acquire lock"
 PAUSE = 2.0  # seconds before another try
 
 
-def changed_stages() -> list[str]:
-    """The stages that DVC would run, in its order."""
+def changed_stages(kinds: tuple[str, ...]) -> list[str]:
+    """The stages of some kinds that DVC would run, kind by kind."""
     status = subprocess.run(["dvc", "status", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return list(json.loads(status))
+    changed = list(json.loads(status))
+    return [stage for kind in kinds for stage in changed if stage.startswith(f"{kind}@")]
 
 
-def tasks(kinds: tuple[str, ...], jobs: int) -> list[list[str]]:
-    """What each `dvc repro` is to run: the changed stages of some kinds, alone or, the short ones, in `jobs` parts."""
-    changed = changed_stages()
-    found: list[list[str]] = []
-    for kind in kinds:
-        members = [stage for stage in changed if stage.startswith(f"{kind}@")]
-        found += [members[part::jobs] for part in range(jobs)] if kind in SHORT else [[stage] for stage in members]
-    return [stages for stages in found if stages]
-
-
-def reproduce(stages: list[str]) -> bool:
-    """Run stages whose dependencies are there, and say whether all ended well; what they say passes through."""
+def reproduce(stage: str) -> bool:
+    """Run one stage whose dependencies are there, and say whether it ended well; what it says passes through."""
     while True:
-        command = ["dvc", "repro", "--keep-going", "--single-item", *stages]
+        command = ["dvc", "repro", "--single-item", stage]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         locked = False
         for line in process.stdout:
@@ -57,7 +48,7 @@ def main(jobs: int) -> int:
     """Run every stage of the rounds that is not up to date, `jobs` at a time; returns the exit status."""
     with ThreadPoolExecutor(jobs) as pool:
         for kinds in ROUNDS:
-            if not all(list(pool.map(reproduce, tasks(kinds, jobs)))):
+            if not all(list(pool.map(reproduce, changed_stages(kinds)))):
                 return 1
     return 0
 

@@ -145,6 +145,10 @@ def test_gradients_measured_twice_say_nothing(judge):
             {"added": {"surgery_sum_to_one": -0.07, "rising_surgery": -0.07}},
             "Most is gained by gradient surgery, then by less weight, each loss training its own layer alone and",
         ),
+        (
+            {"added": {"rising_surgery": 0.03, "surgery_sum_to_one": 0.03}},
+            "own layer alone and weights that rise with depth. It is made worse by gradient surgery.",
+        ),
         ({"cosines": {"separate": [-0.2, -0.2, -0.2]}}, "the losses pull against each other."),
     ],
 )
@@ -156,7 +160,8 @@ def test_choices_that_change_nothing_are_said_to(judge):
     runs = ("own_layer", "sum_to_one", "own_layer_sum_to_one", "rising", "surgery_sum_to_one", "rising_surgery")
     verdict = judge(added={run: 0.06 - made_up.COSTS[run][0] for run in runs})[1]
     assert "less weight +0.000 (2 pairs, noise 0.004)" in verdict
-    assert "None of these lowers it by more than the noise." in verdict and "Most is gained" not in verdict
+    assert "None of these lowers it by more than the noise." in verdict
+    assert "Most is gained" not in verdict and "worse by" not in verdict
 
 
 def test_some_runs_answer_a_part(judge):

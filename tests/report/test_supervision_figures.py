@@ -191,7 +191,7 @@ ABSENT = "Not drawn, no results yet: "
         (
             ["baseline", "shared_off_late", "separate_depth_2", "sum_to_one"],
             {
-                "depth_cost": f"{ABSENT}separate_depth_4, separate, separate_depth_12",
+                "depth_cost": f"{ABSENT}depth_2, depth_4, separate_depth_4, separate, depth_12, separate_depth_12",
                 "fixes": f"{ABSENT}own_layer, own_layer_sum_to_one, separate",
                 "gradient_cosines": "Not drawn, no gradients compared yet: separate heads, shared head",
                 "switch_off": f"{ABSENT}shared, shared_fade, shared_off_early",
@@ -204,6 +204,27 @@ def test_figures_draw_what_is_there_and_name_the_rest(gather, there, said):
     with questions.connect(gather({run: ALL[run] for run in there}, ALL)) as connection:
         for name, words in said.items():
             assert any(words in text for text in texts(settled(FIGURES[name], connection))), name
+
+
+def test_tables_have_their_columns_whatever_has_run(gather):
+    with questions.connect(gather({}, ALL)) as connection:
+        for module in (depth_cost, related_work):
+            assert {"difference", "noise", "seeds"} <= set(module.data(connection).columns)
+        for module in (fixes, mix):
+            assert {"layer", "ordinary", "probes"} <= set(module.data(connection).columns)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_training_of_few_steps_can_be_drawn(name):
+    runs = {run: ALL[run] for run in ("baseline", "separate", "sum_to_one", "rising", "shared", "shared_off_late")}
+    rows = []
+    for run, definition in runs.items():
+        table = made_up.layer_metrics(run, definition)
+        rows.append(table[table["step"] <= 8])
+    with made_up.in_memory(pd.concat(rows), runs, made_up.LAYERS) as connection:
+        connection.execute("UPDATE runs SET steps = 8, tokens = 8 * 2048")
+        settled(FIGURES[name], connection)
 
 
 @pytest.mark.parametrize("name", NAMES)

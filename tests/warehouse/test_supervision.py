@@ -21,6 +21,7 @@ def connection(supervision_dir):
     [
         ({}, "uniform 1", 5.0),
         ({"weighting": {"shape": "uniform"}}, "uniform 1", 5.0),
+        ({"weighting": {"shape": "uniform", "weight": 1.0}}, "uniform 1", 5.0),
         ({"weighting": {"shape": "uniform", "weight": 0.2}}, "uniform 0.2", 1.0),
         ({"weighting": {"shape": "linear", "weight": 0.2}}, "linear 0.2", sum(0.2 * 2 * k / 6 for k in range(1, 6))),
         ({"weighting": {"shape": "linear"}}, "linear 1", 5.0),

@@ -170,12 +170,18 @@ def _choices(found: list[Effect]) -> list[str]:
         for effect in found
     ]
     text = f"Between runs that one choice alone sets apart, the last layer changes by: {listed(parts)}."
-    helpful = sorted((effect for effect in found if effect.change < -effect.noise), key=lambda effect: effect.change)
-    if not helpful:
-        return [text, "None of these lowers it by more than the noise."]
-    names = [effect.choice for effect in helpful]
-    most = f"Most is gained by {names[0]}"
-    return [text, f"{most}." if len(names) == 1 else f"{most}, then by {listed(names[1:])}."]
+    beyond = sorted((effect for effect in found if abs(effect.change) > effect.noise), key=lambda effect: effect.change)
+    lowered = [effect.choice for effect in beyond if effect.change < 0]
+    raised = [effect.choice for effect in beyond if effect.change > 0]
+    sentences = [text]
+    if lowered:
+        then = f", then by {listed(lowered[1:])}" if lowered[1:] else ""
+        sentences.append(f"Most is gained by {lowered[0]}{then}.")
+    else:
+        sentences.append("None of these lowers it by more than the noise.")
+    if raised:
+        sentences.append(f"It is made worse by {listed(raised)}.")
+    return sentences
 
 
 def _gradients(connection: duckdb.DuckDBPyConnection) -> list[str]:

@@ -111,7 +111,9 @@ def _depth_axis(axes: Axes, layers: list[int] | pd.Series) -> None:
 
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     rows = connection.execute(
-        f"""SELECT min_by(run, seed) AS run FROM ways WHERE {SEPARATE}
-        GROUP BY layers HAVING NOT bool_or(present) ORDER BY layers"""
+        f"""SELECT min_by(run, row(seed, readouts, run)) AS run FROM runs
+        WHERE residual = 'sandwich' AND algorithms = '{{}}' AND readouts IN ('none', 'probes', 'separate')
+            AND layers IN (SELECT layers FROM ways WHERE {SEPARATE})
+        GROUP BY layers, readouts = 'separate' HAVING NOT bool_or(present) ORDER BY layers, run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""

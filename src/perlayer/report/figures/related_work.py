@@ -54,7 +54,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         right.scatter(way.first_layer_loss, place, color=colour, **look)
     names = [f"{way.run}\n{_how(way)}" for way in table.itertuples()]
     left.set_yticks(range(len(table)), names, fontsize="small", linespacing=1.1)
-    left.invert_yaxis()
+    left.set_ylim(len(table) - 0.5, -0.5)
     left.set(title="Last layer minus the baseline", xlabel="Difference (nats per token)")
     right.set(title="Layer 1", xlabel="Loss (nats per token)")
     one = connection.execute(f"SELECT loss FROM ({style.ORDINARY}) WHERE layers = 1").fetchone()

@@ -83,6 +83,8 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         look = {"x": x, "y": "difference", "hue": "run", "hue_order": list(ways.index), "palette": colours, "ax": axes}
         look |= {"legend": False, "errorbar": None}
         style.draw_floor(axes, connection)
+        if table.empty:  # a tenth of a few steps
+            continue
         seaborn.lineplot(table, units="seed", estimator=None, linewidth=0.8, alpha=0.35, **look)
         seaborn.lineplot(table, linewidth=1.8, **look)
     for run, ends in ways["ends"].dropna().items():

@@ -3,7 +3,7 @@
 CREATE VIEW ways AS
 WITH supervised AS (
     SELECT *, coalesce(algorithms ->> '$.weighting.shape', 'uniform') AS shape,
-        coalesce(algorithms ->> '$.weighting.weight', algorithms ->> '$.weighting.scale') AS amount,
+        coalesce(algorithms ->> '$.weighting.weight', algorithms ->> '$.weighting.scale')::DOUBLE AS amount,
         (algorithms -> '$.weighting.weights')::DOUBLE[] AS weights,
         coalesce(algorithms ->> '$.schedule.kind', 'constant') AS kind
     FROM runs
@@ -14,11 +14,12 @@ WITH supervised AS (
 SELECT run, residual, readouts, seed, layers, full_depth, present, algorithms,
     CASE shape
         WHEN 'list' THEN 'list ' || array_to_string(list_transform(weights, lambda x: format('{:g}', x)), ' ')
-        WHEN 'single' THEN format('{} at layer {}', amount, algorithms ->> '$.weighting.at')
-        ELSE shape || ' ' || coalesce(amount, CASE shape WHEN 'layerskip' THEN '0.2' ELSE '1' END) END AS weighting,
+        WHEN 'single' THEN format('{:g} at layer {}', amount, algorithms ->> '$.weighting.at')
+        ELSE format('{} {:g}', shape, coalesce(amount, CASE shape WHEN 'layerskip' THEN 0.2 ELSE 1 END))
+        END AS weighting,
     -- Linear weights are w 2k/L for k = 1 to L - 1, whose mean is w.
-    CASE WHEN shape IN ('uniform', 'linear') THEN coalesce(amount::DOUBLE, 1) * (layers - 1)
-        WHEN shape = 'single' THEN amount::DOUBLE
+    CASE WHEN shape IN ('uniform', 'linear') THEN coalesce(amount, 1) * (layers - 1)
+        WHEN shape = 'single' THEN amount
         WHEN shape = 'list' THEN list_sum(weights) END AS total,
     concat_ws(' ', replace(kind, '_', ' '), coalesce(algorithms ->> '$.schedule.step',
         algorithms ->> '$.schedule.steps', algorithms ->> '$.schedule.every', algorithms ->> '$.schedule.loss')
