@@ -45,7 +45,7 @@ def read_published(
     device = prepare_process(machine)
     rows = held_out_rows(shards, settings.sequences)
     decoder = load_published(settings.path, settings.sequence_length).to(device)
-    tables = {"logit_lens": layers_table(name, SIZE, 0, lens_series(decoder, LogitLens(), rows))}
+    tables = [layers_table(name, SIZE, 0, lens_series(decoder, LogitLens(), rows))]
     outs = (lenses / name, metrics / name)
     if not settings.tuned_steps:
         with fresh_folder(lenses / name):
@@ -55,13 +55,14 @@ def read_published(
     definition = {"path": settings.path, "config": dataclasses.asdict(decoder.config)}
     with tuned_lens(f"published_lens@{name}", decoder, shards, tuned, "float32", definition, outs, machine) as done:
         series = done.series + lens_series(decoder, done.lens, rows, done.steps)
-        tables["tuned_lens"] = layers_table(name, SIZE, done.tokens_per_step, series)
+        tables.append(layers_table(name, SIZE, done.tokens_per_step, series))
         with fresh_folder(lenses / name) as folder:
             save_lens(folder, done.lens, decoder)
         _write(tables, metrics / name)
 
 
-def _write(tables: dict[str, pa.Table], destination: Path) -> None:
+def _write(tables: list[pa.Table], destination: Path) -> None:
+    import pyarrow as pa
+
     with fresh_folder(destination) as folder:
-        for lens, table in tables.items():
-            write_layers(table, folder / f"{lens}.parquet")
+        write_layers(pa.concat_tables(tables).combine_chunks(), folder / "lenses.parquet")
