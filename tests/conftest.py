@@ -1,6 +1,7 @@
 """Every test alike: no setting of this machine, no network, a constant number of threads, a TMPDIR of its own."""
 
 import os
+import resource
 import tempfile
 
 import pytest
@@ -18,6 +19,10 @@ os.environ.update(
     GIT_COMMITTER_NAME="test",
     GIT_COMMITTER_EMAIL="test@localhost",
 )
+
+# Streaming keeps files open for as long as its process lives, and a worker's process trains a hundred times.
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @pytest.fixture(autouse=True)
