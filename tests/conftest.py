@@ -1,8 +1,9 @@
 """Every test alike: no setting of this machine, no network, a constant number of threads, a TMPDIR of its own."""
 
+import gc
 import os
-import resource
 import tempfile
+from multiprocessing.shared_memory import SharedMemory
 
 import pytest
 
@@ -20,9 +21,7 @@ os.environ.update(
     GIT_COMMITTER_EMAIL="test@localhost",
 )
 
-# Streaming keeps files open for as long as its process lives, and a worker's process trains a hundred times.
-_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+MANY_FILES = 1000
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +32,24 @@ def own_tmpdir(monkeypatch, tmp_path_factory):
         monkeypatch.setenv("TMPDIR", path)
         monkeypatch.setattr(tempfile, "tempdir", None)
         yield
+    if os.path.isdir("/proc/self/fd") and len(os.listdir("/proc/self/fd")) > MANY_FILES:
+        close_shared_memory()
+
+
+def close_shared_memory():
+    """Close the files of shared memory that ended trainings leave open; what is mapped stays mapped.
+
+    Streaming keeps them until its process ends, and each new loader opens those of all earlier ones once more.
+    """
+    for each in gc.get_objects():
+        if isinstance(each, SharedMemory):
+            each._fd = -1  # so that it closes no other file later
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{number}").startswith("/dev/shm/"):
+                os.close(int(number))
+        except OSError:
+            pass  # the listing's own
 
 
 TEXTS = [f"Document {n} tells of the number {n * 7} and of the letter {chr(97 + n % 26)}. " * 3 for n in range(120)]
