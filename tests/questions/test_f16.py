@@ -11,15 +11,6 @@ from perlayer.questions import f16
 FALLS, ABOVE_HEADS, LAST_TWO, TUNED = range(4)
 
 
-def validation(runs):
-    """The rows of the validation losses at the end of training."""
-    rows = []
-    for run, definition in runs.items():
-        table = made_up.layer_metrics(run, definition)
-        rows.append(table[(table["split"] == "val") & (table["metric"] == "loss")])
-    return rows
-
-
 @pytest.fixture
 def judge(monkeypatch):
     """A function that judges the claims on made-up runs with some numbers of their lenses changed.
@@ -33,7 +24,7 @@ def judge(monkeypatch):
         analyses = {key: table for key, table in made_up.analyses(runs).items() if key[0] not in without}
         if not runs:
             analyses = {}
-        rows = [*validation(runs), *analyses.values()]
+        rows = [*made_up.validation(runs), *analyses.values()]
         table = pd.concat(rows) if rows else []
         for (run, readout, layer, metric), value in dict(added).items():
             one = (table["run"] == run) & (table["readout"] == readout) & (table["layer"] == layer)

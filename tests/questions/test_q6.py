@@ -13,15 +13,6 @@ from perlayer.questions import q6
 SEPARATE, PROBES, STILL_WORSE, SHARE = range(4)
 
 
-def validation(runs):
-    """The rows of the validation losses at the end of training."""
-    rows = []
-    for run, definition in runs.items():
-        table = made_up.layer_metrics(run, definition)
-        rows.append(table[(table["split"] == "val") & (table["metric"] == "loss")])
-    return rows
-
-
 @pytest.fixture
 def judge(monkeypatch):
     """A function that judges the claims on made-up runs with some changes of the retraining changed."""
@@ -33,7 +24,7 @@ def judge(monkeypatch):
         monkeypatch.setattr(made_up, "CHANGES", changed)
         monkeypatch.setattr(made_up, "GAPS", {**made_up.GAPS, **dict(gaps)})
         runs = {run: made_up.RUNS[run] for run in runs}
-        rows = [*validation(runs), *(made_up.retrained(run) for run in retrained)]
+        rows = [*made_up.validation(runs), *(made_up.retrained(run) for run in retrained)]
         with made_up.in_memory(pd.concat(rows) if rows else [], runs, made_up.LAYERS) as connection:
             connection.execute(questions.claims_view())
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q6'").fetchall()

@@ -219,6 +219,15 @@ def _table(table: pd.DataFrame, run: str, size: str) -> pd.DataFrame:
     return table.astype(types)[order]
 
 
+def validation(runs: dict[str, dict[str, Any]]) -> list[pd.DataFrame]:
+    """The rows of the validation losses at the end of training, a table a run."""
+    rows = []
+    for run, definition in runs.items():
+        table = layer_metrics(run, definition)
+        rows.append(table[(table["split"] == "val") & (table["metric"] == "loss")])
+    return rows
+
+
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> None:
     """Write the results of `runs` as training would."""
     (metrics_dir / "runs").mkdir(parents=True, exist_ok=True)

@@ -79,7 +79,7 @@ measured (position, measured, layers, differences, noises) AS (
         list(fall ORDER BY layer) FILTER (fall IS NOT NULL), list(noise ORDER BY layer) FILTER (fall IS NOT NULL)
     FROM steps HAVING count(fall) > 0
     UNION ALL
-    SELECT 2, string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ' ' ORDER BY layer),
+    SELECT 2, string_agg(signed(difference), ' ' ORDER BY layer),
         list(layer ORDER BY layer), list(difference ORDER BY layer), list(noise ORDER BY layer)
     FROM heads HAVING count(*) > 0
     UNION ALL
@@ -102,16 +102,11 @@ measured (position, measured, layers, differences, noises) AS (
 ),
 judged AS (
     SELECT position, measured, layers,
-        CASE WHEN list_bool_or(list_transform(list_zip(differences, noises), lambda pair: pair[1] < -pair[2])) THEN 'no'
-            WHEN list_bool_and(list_transform(list_zip(differences, noises), lambda pair: pair[1] > pair[2])) THEN 'yes'
-            ELSE 'within noise' END AS holds
+        judged(differences, noises) AS holds
     FROM measured
 )
 SELECT position, quantity, published,
-    measured || CASE WHEN layers IS NULL THEN ''
-        WHEN len(layers) = 1 THEN format(' (layer {})', layers[1])
-        WHEN len(layers) > 2 THEN format(' (layers {} to {})', layers[1], layers[-1])
-        ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END AS measured,
+    measured || of_layers(layers) AS measured,
     coalesce(holds, 'no run') AS holds
 FROM published LEFT JOIN judged USING (position)
 ORDER BY position

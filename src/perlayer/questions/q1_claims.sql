@@ -85,7 +85,7 @@ measured (position, measured, layers, differences, noises) AS (
     FROM steps_of_depth HAVING count(gain) > 0
     UNION ALL
     SELECT CASE setup WHEN 'probes' THEN 2 WHEN 'separate' THEN 4 ELSE 7 END,
-        string_agg(format('{:+.3f}', round(gap, 3) + 0.0), ' ' ORDER BY layer), list(layer ORDER BY layer),
+        string_agg(signed(gap), ' ' ORDER BY layer), list(layer ORDER BY layer),
         list(gap ORDER BY layer), list(noise ORDER BY layer)
     FROM gaps
     WHERE (setup = 'probes' AND layer <= last / 2) OR setup IN ('separate', 'shared')
@@ -100,39 +100,33 @@ measured (position, measured, layers, differences, noises) AS (
     FROM shallower
     UNION ALL
     SELECT CASE setup WHEN 'separate' THEN 8 WHEN 'shared' THEN 9 ELSE 10 END,
-        format('{:+.3f}', round(difference, 3) + 0.0)
+        signed(difference)
             || CASE WHEN seeds = 1 THEN ' (1 seed)'
                 ELSE format(' ± {:.3f} ({} seeds)', standard_error, seeds) END,
         NULL, [difference], [noise]
     FROM costs WHERE setup IN ('separate', 'shared', 'shared_stop_gradient')
     UNION ALL
     SELECT 11,
-        (SELECT string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ', ' ORDER BY setup) FROM costs
+        (SELECT string_agg(signed(difference), ', ' ORDER BY setup) FROM costs
             WHERE setup <> 'probes') || ' (separate, shared, stop-gradient)',
         NULL, list(difference), list(noise)
     FROM orders HAVING count(*) = 2
 ),
 judged AS (
     SELECT position, measured, layers,
-        CASE WHEN list_bool_or(list_transform(list_zip(differences, noises), lambda pair: pair[1] < -pair[2])) THEN 'no'
-            WHEN list_bool_and(list_transform(list_zip(differences, noises), lambda pair: pair[1] > pair[2])) THEN 'yes'
-            ELSE 'within noise' END AS holds
+        judged(differences, noises) AS holds
     FROM measured
     UNION ALL
     -- Two parts: the layer before the last is still behind, and the last is not.
     SELECT 3,
-        string_agg(format('{:+.3f}', round(gap, 3) + 0.0), ' ' ORDER BY layer), list(layer ORDER BY layer),
+        string_agg(signed(gap), ' ' ORDER BY layer), list(layer ORDER BY layer),
         CASE WHEN bool_or(layer = last AND abs(gap) > noise) OR bool_or(layer < last AND gap < -noise) THEN 'no'
             WHEN bool_or(layer < last AND gap > noise) THEN 'yes'
             ELSE 'within noise' END
     FROM gaps WHERE setup = 'probes' AND layer >= last - 1 HAVING count(*) = 2
 )
 SELECT position, quantity, published,
-    measured || CASE WHEN layers IS NULL THEN ''
-        WHEN len(layers) = 1 THEN format(' (layer {})', layers[1])
-        WHEN len(layers) > 2 AND layers[-1] - layers[1] = len(layers) - 1
-            THEN format(' (layers {} to {})', layers[1], layers[-1])
-        ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END AS measured,
+    measured || of_layers(layers) AS measured,
     coalesce(holds, 'no run') AS holds
 FROM published LEFT JOIN judged USING (position)
 ORDER BY position

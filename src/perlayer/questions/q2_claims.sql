@@ -11,10 +11,9 @@ WITH costs AS (
 ),
 measured AS (
     SELECT
-        string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ' ' ORDER BY layers)
+        string_agg(signed(difference), ' ' ORDER BY layers)
             || format(' ({} layers)', string_agg(layers, ', ' ORDER BY layers)) AS measured,
-        CASE WHEN bool_or(difference < -noise) THEN 'no' WHEN bool_and(difference > noise) THEN 'yes'
-            ELSE 'within noise' END AS holds
+        judged(list(difference), list(noise)) AS holds
     FROM costs HAVING count(*) > 1
 )
 SELECT 1 AS position,

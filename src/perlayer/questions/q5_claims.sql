@@ -77,12 +77,12 @@ gradients AS (
     GROUP BY setup
 ),
 measured (position, measured, differences, noises) AS (
-    SELECT 1, string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ', ' ORDER BY readouts)
+    SELECT 1, string_agg(signed(difference), ', ' ORDER BY readouts)
             || format(' ({})', string_agg(readouts, ', ' ORDER BY readouts)),
         list(difference), list(coalesce(noise, 0))
     FROM usual HAVING count(*) > 0
     UNION ALL
-    SELECT 2, string_agg(format('{:+.3f} to {:+.3f}', round(early, 3) + 0.0, round(late, 3) + 0.0), ', ' ORDER BY setup)
+    SELECT 2, string_agg(signed(early) || ' to ' || signed(late), ', ' ORDER BY setup)
             || format(' ({})', string_agg(setup, ', ' ORDER BY setup)),
         list(late - early), list(coalesce(noise, 0))
     FROM growth HAVING count(*) > 0
@@ -99,7 +99,7 @@ measured (position, measured, differences, noises) AS (
     HAVING count(*) > 0
     UNION ALL
     SELECT CASE kind WHEN 'threshold' THEN 7 ELSE 6 END,
-        string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ' ' ORDER BY run), list(-difference),
+        string_agg(signed(difference), ' ' ORDER BY run), list(-difference),
         list(coalesce(noise, 0))
     FROM ways_here
     WHERE readouts = 'separate' AND kind = 'threshold'
@@ -110,13 +110,11 @@ measured (position, measured, differences, noises) AS (
 ),
 judged AS (
     SELECT position, measured,
-        CASE WHEN list_bool_or(list_transform(list_zip(differences, noises), lambda pair: pair[1] < -pair[2])) THEN 'no'
-            WHEN list_bool_and(list_transform(list_zip(differences, noises), lambda pair: pair[1] > pair[2])) THEN 'yes'
-            ELSE 'within noise' END AS holds
+        judged(differences, noises) AS holds
     FROM measured
     UNION ALL
     SELECT 3,
-        string_agg(format('{:+.3f}', round(difference, 3) + 0.0), ', ' ORDER BY kind DESC, ends, run)
+        string_agg(signed(difference), ', ' ORDER BY kind DESC, ends, run)
             || format(' ({})', string_agg(schedule, ', ' ORDER BY kind DESC, ends, run)),
         CASE WHEN bool_or(abs(difference) > coalesce(noise, 0)) THEN 'no'
             WHEN bool_and(saved > coalesce(saved_noise, 0)) THEN 'yes'

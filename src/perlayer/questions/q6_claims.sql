@@ -17,15 +17,15 @@ published (position, quantity, published) AS (VALUES
 ),
 layers AS (FROM retrained_gap WHERE residual = 'sandwich'),
 measured (position, measured, layers, differences, noises) AS (
-    SELECT 1, string_agg(format('{:+.3f}', round(separate_change, 3) + 0.0), ' ' ORDER BY layer),
+    SELECT 1, string_agg(signed(separate_change), ' ' ORDER BY layer),
         list(layer ORDER BY layer), list(separate_change ORDER BY layer), list(separate_noise ORDER BY layer)
     FROM layers WHERE separate IS NOT NULL HAVING count(*) > 0
     UNION ALL
-    SELECT 2, string_agg(format('{:+.3f}', round(probes_change, 3) + 0.0), ' ' ORDER BY layer),
+    SELECT 2, string_agg(signed(probes_change), ' ' ORDER BY layer),
         list(layer ORDER BY layer), list(gap_before - abs(probes_change) ORDER BY layer), list(noise ORDER BY layer)
     FROM layers WHERE NOT last AND gap_before IS NOT NULL HAVING count(*) > 0
     UNION ALL
-    SELECT 3, string_agg(format('{:+.3f}', round(gap_after, 3) + 0.0), ' ' ORDER BY layer),
+    SELECT 3, string_agg(signed(gap_after), ' ' ORDER BY layer),
         list(layer ORDER BY layer), list(gap_after ORDER BY layer), list(noise ORDER BY layer)
     FROM layers
     WHERE gap_after IS NOT NULL AND layer <= (SELECT max(layer) FROM layers) / 2 HAVING count(*) > 0
@@ -40,16 +40,11 @@ measured (position, measured, layers, differences, noises) AS (
 ),
 judged AS (
     SELECT position, measured, layers,
-        CASE WHEN list_bool_or(list_transform(list_zip(differences, noises), lambda pair: pair[1] < -pair[2])) THEN 'no'
-            WHEN list_bool_and(list_transform(list_zip(differences, noises), lambda pair: pair[1] > pair[2])) THEN 'yes'
-            ELSE 'within noise' END AS holds
+        judged(differences, noises) AS holds
     FROM measured
 )
 SELECT position, quantity, published,
-    measured || CASE WHEN layers IS NULL THEN ''
-        WHEN len(layers) = 1 THEN format(' (layer {})', layers[1])
-        WHEN len(layers) > 2 THEN format(' (layers {} to {})', layers[1], layers[-1])
-        ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END AS measured,
+    measured || of_layers(layers) AS measured,
     coalesce(holds, 'no run') AS holds
 FROM published LEFT JOIN judged USING (position)
 ORDER BY position

@@ -31,20 +31,17 @@ ORDER BY run
 """
 # One line a setup: what the last layer ends at, what that costs, and how far the early layers are behind.
 HEADLINE = """
-WITH setups AS (
-    SELECT run, readouts AS setup, layers FROM groups
-    WHERE member = run AND residual = 'sandwich' AND full_depth AND algorithms = '{}'
-),
+WITH leads AS (SELECT run, setup, layers FROM setups WHERE run = lead AND residual = 'sandwich'),
 behind AS (
-    SELECT run, avg(gap) AS gap FROM gap JOIN setups USING (run) WHERE layer <= layers / 2 GROUP BY run
+    SELECT run, avg(gap) AS gap FROM gap JOIN leads USING (run) WHERE layer <= layers / 2 GROUP BY run
 )
-SELECT CASE WHEN setup = 'none' THEN 'baseline' ELSE setup END AS setup, loss AS last_layer_loss,
+SELECT setup, loss AS last_layer_loss,
     difference AS minus_baseline, standard_error, seeds AS pairs, gap AS first_half_minus_ordinary
-FROM setups
-JOIN final_loss ON final_loss.run = setups.run AND final_loss.layer = layers
-LEFT JOIN paired ON paired.run = setups.run AND paired.layer = layers
-LEFT JOIN behind ON behind.run = setups.run
-ORDER BY array_position(['none', 'probes', 'separate', 'shared', 'shared_stop_gradient'], setup), setups.run
+FROM leads
+JOIN final_loss ON final_loss.run = leads.run AND final_loss.layer = layers
+LEFT JOIN paired ON paired.run = leads.run AND paired.layer = layers
+LEFT JOIN behind ON behind.run = leads.run
+ORDER BY array_position(['baseline', 'probes', 'separate', 'shared', 'shared_stop_gradient'], setup), leads.run
 """
 CLAIMS = """
 SELECT question, count(*) AS claims,

@@ -76,15 +76,15 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the views in the current database of `connection`, which has the tables."""
-    for view in VIEWS:
+    """Create the views in the current database of `connection`, which has the tables, and what claims share."""
+    for view in ("macros", *VIEWS):
         connection.execute(sql(view))
 
 
 def _fingerprint(warehouse_dir: Path, claims: str) -> str:
     """A hash of all that the database is made from."""
     digest = hashlib.blake2b(digest_size=16)
-    for text in (duckdb.__version__, *(sql(name) for name in ("tables", *VIEWS)), claims):
+    for text in (duckdb.__version__, *(sql(name) for name in ("tables", "macros", *VIEWS)), claims):
         digest.update(hashlib.blake2b(text.encode()).digest())
     for table in TABLES:
         path = warehouse_dir / f"{table}.parquet"

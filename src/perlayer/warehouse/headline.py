@@ -6,8 +6,8 @@ import duckdb
 
 # Runs of the recipe's own design and depth that only their readouts set apart, so that the readouts name them.
 SETUPS = """(
-    SELECT run, readouts, layers FROM groups
-    WHERE member = run AND residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts <> 'none'
+    SELECT run, setup AS readouts, layers FROM setups
+    WHERE run = lead AND residual = 'sandwich' AND setup <> 'baseline'
 )"""
 
 HEADS_OR_FEATURES = """

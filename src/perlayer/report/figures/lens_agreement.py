@@ -100,7 +100,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         if (table["readout"] == readout).any()
     ]
     figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False)
-    style.add_note(figure, style.setups_not_read(connection))
+    style.add_note(figure, _not_read(connection))
     style.label_lines(left, labels, side="left")
     return figure
 
@@ -112,3 +112,13 @@ def _looks(names: list[str]) -> dict[str, tuple[str, str, str]]:
     for place, name in enumerate(others):
         looks[name] = (name, OTHER_COLOURS[place % len(OTHER_COLOURS)], MARKERS[place % len(MARKERS)])
     return looks
+
+
+def _not_read(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the setups of which no lens has read a run yet; probes are the backbone of the baseline."""
+    absent = connection.execute(
+        """SELECT CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup
+        FROM runs WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
+        GROUP BY setup HAVING NOT bool_or(run IN (SELECT run FROM lenses)) ORDER BY setup"""
+    ).fetchall()
+    return "Not read by a lens yet: " + ", ".join(style.SETUPS[setup][0] for (setup,) in absent) if absent else ""

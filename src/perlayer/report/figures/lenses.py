@@ -72,7 +72,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         if table[reading].notna().any()
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
-    style.add_note(figure, style.not_read(connection))
+    style.add_note(figure, _not_read(connection))
     return figure
 
 
@@ -84,3 +84,11 @@ def _look(reading: str, small: bool = False) -> dict[str, object]:
         hollow = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.1}
         return {**look, **hollow, "linewidth": 0.9, "markersize": 5 if small else 8}
     return {**look, "markeredgewidth": 0, "markersize": 2 if small else 4}
+
+
+def _not_read(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the runs that no lens has read yet; empty when all have been read."""
+    absent = connection.execute(
+        "SELECT run FROM runs WHERE run NOT IN (SELECT run FROM lenses) ORDER BY run"
+    ).fetchall()
+    return "Not read by a lens yet: " + ", ".join(run for (run,) in absent) if absent else ""

@@ -32,11 +32,7 @@ READINGS = {
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
-SETUP_RUNS = """
-    SELECT member AS run, groups.run AS lead, seed, ema, layers,
-        CASE WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup
-    FROM groups WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
-"""
+SETUP_RUNS = "SELECT run, lead, seed, ema, layers, setup FROM setups WHERE residual = 'sandwich'"
 # Ordinary models of the depth of every layer that the recipe has.
 ORDINARY = """
     SELECT run, layers, loss FROM ordinary
@@ -230,24 +226,6 @@ def not_retrained(connection: duckdb.DuckDBPyConnection) -> str:
     found = connection.execute("SELECT DISTINCT setup FROM setups JOIN retraining USING (run)").fetchall()
     absent = [SETUPS[setup][0] for setup in ("probes", "separate") if (setup,) not in found]
     return "Not drawn, not retrained yet: " + ", ".join(absent) if absent else ""
-
-
-def not_read(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the runs that no lens has read yet; empty when all have been read."""
-    absent = connection.execute(
-        "SELECT run FROM runs WHERE run NOT IN (SELECT run FROM lenses) ORDER BY run"
-    ).fetchall()
-    return "Not read by a lens yet: " + ", ".join(run for (run,) in absent) if absent else ""
-
-
-def setups_not_read(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the setups of which no lens has read a run yet; probes are the backbone of the baseline."""
-    absent = connection.execute(
-        """SELECT CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup
-        FROM runs WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
-        GROUP BY setup HAVING NOT bool_or(run IN (SELECT run FROM lenses)) ORDER BY setup"""
-    ).fetchall()
-    return "Not read by a lens yet: " + ", ".join(SETUPS[setup][0] for (setup,) in absent) if absent else ""
 
 
 def log_scale(axes: Axes, subs: tuple[float, ...]) -> None:
