@@ -207,7 +207,8 @@ def test_several_streams_are_refused_at_start(design):
     with pytest.raises(UserError) as error:
         with_surgery(model)
     assert str(error.value) == (
-        "gradient_surgery: expected a residual design with one stream between layers, found sandwich, which has several"
+        "gradient_surgery: expected one stream between layers, found a residual design with several: sandwich, "
+        "value_residual off"
     )
 
 

@@ -12,7 +12,12 @@ from small_decoder import LAYERS, TwoStreams, assert_gradients, build, layer_wri
 
 from perlayer.algorithms.layer_dropout.algorithm import LayerDropout
 from perlayer.algorithms.layer_dropout.settings import Settings
-from perlayer.algorithms.layer_dropout.skipping import SkippingLayer, draw_skips, skip_probability
+from perlayer.algorithms.layer_dropout.skipping import (
+    SkippingLayer,
+    draw_skips,
+    require_steady_state,
+    skip_probability,
+)
 from perlayer.algorithms.per_layer_loss.algorithm import build as build_per_layer_loss
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.algorithms.protocol import RunContext
@@ -148,12 +153,12 @@ class Growing(TwoStreams):
         return {**state, "others": [*state["others"], output]}
 
 
-def test_a_state_that_grows_is_refused_before_any_sequence_skips():
+def test_a_state_that_grows_is_refused_at_start():
     model = build()
+    require_steady_state(model.decoder)
     model.decoder.design = Growing(model.decoder.config)
-    skipping(model, torch.zeros(3, 4, dtype=torch.bool))
     with pytest.raises(UserError, match="^layer_dropout: expected a residual design whose state keeps its shape"):
-        model({"tokens": some_tokens()})
+        require_steady_state(model.decoder)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The optimizer, step by step, against a plain float64 reference written from the recipe's formulae."""
 
+import dataclasses
 import math
 
 import pytest
@@ -9,7 +10,7 @@ from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
 from perlayer.optim import hyperball as module
-from perlayer.optim.groups import auxiliary_groups, parameter_groups
+from perlayer.optim.groups import auxiliary_groups, parameter_groups, peak_rates
 from perlayer.optim.hyperball import Hyperball, clip_by_global_norm
 from perlayer.optim.settings import OptimizerSettings
 
@@ -28,7 +29,7 @@ SETTINGS = OptimizerSettings(
     warmup=0,
 )
 CONFIG = ModelConfig("sandwich", 2, 16, 40, 4, 2, 4, 10000.0, 1e-5, 30, 12, 1, True)
-NO_CONSTANTS = ("learning_rate", "adam_learning_rate", "schedule", "decay", "warmup")
+NO_CONSTANTS = ("learning_rate", "adam_learning_rate", "schedule", "decay", "warmup", "rate_multiplier")
 CONSTANTS = {key: value for key, value in vars(SETTINGS).items() if key not in NO_CONSTANTS}
 
 
@@ -244,3 +245,20 @@ def test_blocks_and_parts_change_nothing_but_rounding(monkeypatch, kind):
     whole = after(10**6)
     for block in (7, 30, 60):
         torch.testing.assert_close(after(block), whole, rtol=1e-6, atol=1e-6)
+
+
+def test_a_multiplier_scales_both_rates():
+    halved = dataclasses.replace(SETTINGS, rate_multiplier=0.5)
+    assert peak_rates(halved) == {kind: rate / 2 for kind, rate in peak_rates(SETTINGS).items()}
+
+
+def test_what_a_design_routes_by_has_an_adam_of_its_own():
+    decoder = Decoder(dataclasses.replace(CONFIG, value_residual="learnable"))
+    group = parameter_groups(decoder, SETTINGS)[-1]
+    assert group["params"] == [decoder.model.layers[1].value_residual.weights]
+    assert (group["owner"], group["kind"], group["adam_epsilon"], group["lr"]) == (
+        "routing",
+        "adam",
+        1e-8,  # recipe section 6b
+        SETTINGS.adam_learning_rate,
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from perlayer.errors import require
 
 LARGEST = 2**20
+VALUE_RESIDUALS = ("identity", "learnable", "constant")
 
 
 def design_names() -> list[str]:
@@ -73,3 +74,4 @@ class ModelConfig:
     sequence_length: int
     eos_id: int
     block_cross_document: bool
+    value_residual: str | None = None  # one of VALUE_RESIDUALS, or none

@@ -14,6 +14,7 @@ from perlayer.model.layer import DecoderLayer
 from perlayer.model.norm import RMSNorm
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer, build_design
 from perlayer.model.rotary import rotary_tables
+from perlayer.model.value_residual import ValueResidual
 
 # fork(layer, before, after, run) -> (read, passed_on), see `Decoder.forward`
 Fork = Callable[[int, Any, Any, Callable[[Any], Any] | None], tuple[Any, Any]]
@@ -28,7 +29,7 @@ def run_layer(
     mask: Tensor | None,
 ) -> Any:
     """The state after one layer: both of its sublayers, each between the design's read and write."""
-    output = attention.block.self_attn(design.read(state, attention), rotary=rotary, mask=mask)
+    output, state = design.attend(state, attention, rotary, mask)
     state = design.write(state, attention, output)
     return design.write(state, mlp, mlp.block.mlp(design.read(state, mlp)))
 
@@ -58,6 +59,8 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         self.design = build_design(config)
+        if config.value_residual is not None:
+            self.design = ValueResidual(self.design, config.value_residual)
         self.run_layer = run_layer  # or a compiled one
         self.model = DecoderStack(config, self.design)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)

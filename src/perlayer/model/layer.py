@@ -29,12 +29,24 @@ class Attention(nn.Module):
 
     def forward(self, hidden: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
         """(batch, length, hidden) to the same; `mask` as `documents.attention_mask`, None for plain causal."""
+        return self.attend(*self.project(hidden), rotary, mask)
+
+    def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of (batch, length, hidden), normed where they are and not yet rotated.
+
+        Each is (batch, its heads, length, head_dim).
+        """
         batch, length, _ = hidden.shape
         query = self.q_norm(self.q_proj(hidden).view(batch, length, self.heads, self.head_dim))
         key = self.k_norm(self.k_proj(hidden).view(batch, length, self.key_value_heads, self.head_dim))
         value = self.v_proj(hidden).view(batch, length, self.key_value_heads, self.head_dim)
-        query, key = rotate(query.transpose(1, 2), *rotary), rotate(key.transpose(1, 2), *rotary)
-        value = value.transpose(1, 2)
+        return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor | None
+    ) -> Tensor:
+        """The output (batch, length, hidden) of what `project` has given."""
+        query, key = rotate(query, *rotary), rotate(key, *rotary)
         if self.heads != self.key_value_heads:
             group = self.heads // self.key_value_heads
             key, value = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
@@ -45,7 +57,7 @@ class Attention(nn.Module):
             attn_mask=None if mask is None else mask.to(query.dtype),
             is_causal=mask is None,
         )
-        return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, self.heads * self.head_dim))
+        return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
 
 class MLP(nn.Module):

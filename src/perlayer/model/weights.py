@@ -105,8 +105,9 @@ def load_weights(module: nn.Module, path: Path, prefix: str = "") -> None:
 
 
 def _describe(config: ModelConfig) -> dict:
+    is_qwen3 = config.residual == "pre_ln" and config.value_residual is None
     described = {
-        "model_type": "qwen3" if config.residual == "pre_ln" else "perlayer",
+        "model_type": "qwen3" if is_qwen3 else "perlayer",
         "vocab_size": config.vocab_size,
         "hidden_size": config.hidden_size,
         "intermediate_size": config.intermediate_size,
@@ -123,6 +124,6 @@ def _describe(config: ModelConfig) -> dict:
         "torch_dtype": "float32",
         "eos_token_id": config.eos_id,
     }
-    if config.residual == "pre_ln":
+    if is_qwen3:
         described["architectures"] = ["Qwen3ForCausalLM"]
     return {**described, "perlayer": dataclasses.asdict(config)}

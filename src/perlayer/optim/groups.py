@@ -12,6 +12,7 @@ from perlayer.model.decoder import Decoder
 from perlayer.optim.settings import OptimizerSettings
 
 BACKBONE_MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+ROUTING_EPSILON = 1e-8  # the recipe's 1e-20 blows a first gradient of nearly zero up to a full step
 
 
 def backbone_group(model: Decoder, name: str) -> str:
@@ -30,20 +31,27 @@ def backbone_group(model: Decoder, name: str) -> str:
 
 
 def parameter_groups(model: Decoder, settings: OptimizerSettings) -> list[dict[str, Any]]:
-    """The backbone, its final norm and its head in the recipe's three groups, for `Hyperball`."""
+    """The backbone, its final norm and its head in the recipe's three groups, for `Hyperball`.
+
+    What a design routes by has a fourth: Adam with an epsilon that holds at a symmetric start (recipe section 6b).
+    """
     members: dict[str, list[nn.Parameter]] = defaultdict(list)
     for name, parameter in model.named_parameters():
         members[backbone_group(model, name)].append(parameter)
+    routing = members.pop("routing", [])
     peaks = peak_rates(settings)
-    return [_group("backbone", kind, parameters, peaks[kind]) for kind, parameters in members.items()]
+    groups = [_group("backbone", kind, parameters, peaks[kind]) for kind, parameters in members.items()]
+    if routing:
+        groups.append({**_group("routing", "adam", routing, peaks["adam"]), "adam_epsilon": ROUTING_EPSILON})
+    return groups
 
 
 def peak_rates(settings: OptimizerSettings) -> dict[str, float]:
     """The peak learning rate of each kind of group."""
     return {
-        "muonh": settings.learning_rate,
-        "adamh": settings.learning_rate,
-        "adam": settings.adam_learning_rate,
+        "muonh": settings.rate_multiplier * settings.learning_rate,
+        "adamh": settings.rate_multiplier * settings.learning_rate,
+        "adam": settings.rate_multiplier * settings.adam_learning_rate,
     }
 
 

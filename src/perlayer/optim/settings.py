@@ -23,10 +23,12 @@ class OptimizerSettings:
     schedule: str
     decay: float
     warmup: int
+    rate_multiplier: float = 1.0
 
     def __post_init__(self):
         for key in ("learning_rate", "adam_learning_rate"):
             require(0 < getattr(self, key) <= 10, key, "a number above 0 and up to 10", getattr(self, key))
+        require(0 < self.rate_multiplier <= 100, "rate_multiplier", "a number above 0, up to 100", self.rate_multiplier)
         for key in ("adam_epsilon", "muon_epsilon", "max_grad_norm"):
             require(getattr(self, key) > 0, key, "a positive number", getattr(self, key))
         for key in ("momentum", "beta1", "beta2"):

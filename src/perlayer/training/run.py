@@ -168,5 +168,6 @@ def _model_config(run: Run, recipe: Recipe, data: Dataset) -> ModelConfig:
         sequence_length=data.sequence_length,
         eos_id=data.eos_id,
         block_cross_document=recipe.attention.block_cross_document,
+        value_residual=run.value_residual,
         **shape,
     )

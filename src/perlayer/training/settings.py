@@ -10,7 +10,7 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import InvalidValue, UserError, require
-from perlayer.model.config import LARGEST, design_names
+from perlayer.model.config import LARGEST, VALUE_RESIDUALS, design_names
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse
 
@@ -44,8 +44,11 @@ class CoreSettings:
     residual: str
     seed: int
     layers: int | None = None
+    value_residual: str | None = None
 
     def __post_init__(self):
+        kind = self.value_residual
+        require(kind is None or kind in VALUE_RESIDUALS, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", kind)
         require(self.residual in design_names(), "residual", f"one of {', '.join(design_names())}", self.residual)
         require(0 <= self.seed <= LARGEST_SEED, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
         require(self.layers is None or 1 <= self.layers <= LARGEST, "layers", f"from 1 to {LARGEST}", self.layers)
@@ -60,6 +63,7 @@ class Run:
     readouts: str
     seed: int
     layers: int | None  # None: as the recipe says
+    value_residual: str | None
     algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
 
 
@@ -105,7 +109,7 @@ def parse_run(params: Mapping[str, Any], name: str) -> Run:
             algorithms[key] = parse(settings, _as_mapping(mapping[key], settings), f"{where}.{key}")
     for settings in algorithms.values():
         _check_run(settings, mapping, where)
-    return Run(name, core.residual, reading.readouts, core.seed, core.layers, algorithms)
+    return Run(name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms)
 
 
 def _as_mapping(value: Any, settings: type) -> Any:

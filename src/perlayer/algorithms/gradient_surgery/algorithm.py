@@ -36,8 +36,8 @@ def require_one_stream(decoder: Decoder) -> None:
         state = decoder.design.start(embedding)
     if not isinstance(state, Tensor) or state.shape != embedding.shape:
         raise UserError(
-            "gradient_surgery: expected a residual design with one stream between layers, found "
-            f"{decoder.config.residual}, which has several"
+            "gradient_surgery: expected one stream between layers, found a residual design with several: "
+            f"{decoder.config.residual}, value_residual {decoder.config.value_residual or 'off'}"
         )
 
 

@@ -7,7 +7,12 @@ from composer.loggers import Logger
 from composer.utils import dist
 
 from perlayer.algorithms.layer_dropout.settings import Settings
-from perlayer.algorithms.layer_dropout.skipping import SkippingLayer, draw_skips, skip_probability
+from perlayer.algorithms.layer_dropout.skipping import (
+    SkippingLayer,
+    draw_skips,
+    require_steady_state,
+    skip_probability,
+)
 from perlayer.algorithms.protocol import RunContext
 
 
@@ -29,6 +34,7 @@ class LayerDropout(Algorithm):
     def apply(self, event: Event, state: State, logger: Logger) -> None:
         if event == Event.INIT:
             decoder = state.model.decoder
+            require_steady_state(decoder)
             self.layers = decoder.config.layers
             self.layer = decoder.run_layer = SkippingLayer(decoder.run_layer)
         elif event == Event.BEFORE_TRAIN_BATCH:

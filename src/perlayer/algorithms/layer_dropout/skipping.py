@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from perlayer.errors import UserError
+from perlayer.model.decoder import Decoder, run_layer
 from perlayer.model.initialization import random_stream
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer
 
@@ -57,6 +58,27 @@ def draw_skips(seed: int, step: int, probabilities: list[float], sequences: int)
     return draws < torch.tensor(probabilities, dtype=torch.float64)
 
 
+@torch.no_grad()
+def require_steady_state(decoder: Decoder) -> None:
+    """Raise `UserError` unless what leaves a layer has the shape of what entered it, so that one may stand for both."""
+    states = []
+
+    def fork(layer: int, before: Any, after: Any, run: Callable[[Any], Any] | None) -> tuple[Any, Any]:
+        states.append(after)
+        return after, after
+
+    usual, decoder.run_layer = decoder.run_layer, run_layer  # one token is nothing to compile for
+    try:
+        decoder(torch.zeros(1, 1, dtype=torch.long, device=decoder.lm_head.weight.device), fork)
+    finally:
+        decoder.run_layer = usual
+    if not all(map(_alike, states, states[1:])):
+        raise UserError(
+            "layer_dropout: expected a residual design whose state keeps its shape from layer to layer, found "
+            f"{decoder.config.residual}, value_residual {decoder.config.value_residual or 'off'}"
+        )
+
+
 class SkippingLayer:
     """Runs a layer and passes the state of some sequences by it.
 
@@ -82,11 +104,6 @@ class SkippingLayer:
         if skips.all():
             return passed_by(state, attention.block)
         after = self.run_layer(design, state, attention, mlp, rotary, mask)
-        if not _alike(state, after):
-            raise UserError(
-                "layer_dropout: expected a residual design whose state keeps its shape from layer to layer, found "
-                f"{design.config.residual}"
-            )
         return choose(skips, state, after) if skips.any() else after
 
 

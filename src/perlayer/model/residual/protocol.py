@@ -32,6 +32,8 @@ class Sublayer:
 class ResidualDesign:
     """What a design may do. The state is whatever the design wants to carry from sublayer to sublayer.
 
+    A state is a tensor, or tuples, lists and dictionaries of tensors, all of which have the batch first.
+
     A design is a file of this folder, named as params.yaml names it, with one subclass called `Design`.
     """
 
@@ -54,6 +56,12 @@ class ResidualDesign:
         """The input of a sublayer, (batch, length, hidden)."""
         raise NotImplementedError
 
+    def attend(
+        self, state: Any, sublayer: Sublayer, rotary: tuple[Tensor, Tensor], mask: Tensor | None
+    ) -> tuple[Tensor, Any]:
+        """The output of an attention (batch, length, hidden), and the state with what later layers need of it."""
+        return sublayer.block.self_attn(self.read(state, sublayer), rotary, mask), state
+
     def write(self, state: Any, sublayer: Sublayer, output: Tensor) -> Any:
         """The state after a sublayer has given its output (batch, length, hidden)."""
         raise NotImplementedError
@@ -70,7 +78,11 @@ class ResidualDesign:
         """Scale initial weights, after the recipe's own initialisation."""
 
     def parameter_group(self, name: str) -> str:
-        """The optimizer group of one of the design's own parameters, by its full name."""
+        """The optimizer group of one of the design's own parameters, by its full name.
+
+        adam for norms; routing for small parameters that start at a symmetric point; muonh for matrices that keep their
+        norm.
+        """
         return "adam"
 
 
