@@ -70,6 +70,19 @@ class ResidualDesign:
         """What a readout after layer `layer` (0: the embedding) sees, (batch, length, hidden), before its norm."""
         return state
 
+    def routing(self, state: Any, sublayer: Sublayer) -> dict[str, Tensor]:
+        """The weights by which a sublayer reads and writes, for those who look at a finished model; none by default.
+
+        Args:
+            state: what the sublayer finds.
+            sublayer: or, with `kind` head, `index` 2 x layers and no block, what the model's own readout reads.
+
+        Returns:
+            Some of `read` (batch, length, streams), `write` (batch, length, streams), `mixing` (batch, length, streams
+            after, streams before) and `sources` (batch, length, sources).
+        """
+        return {}
+
     def detach(self, state: Any) -> Any:
         """The state without its history."""
         return state.detach()
