@@ -19,6 +19,7 @@ from ruamel.yaml.error import YAMLError
 from perlayer.errors import InvalidValue, UserError, require
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
+MOST_STEPS = 10**9  # updates that any training may ask for
 Section = TypeVar("Section")
 
 

@@ -20,7 +20,7 @@ from perlayer.errors import InvalidValue, UserError
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
-from perlayer.model.published_settings import parse_published
+from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse, recipe
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_warmup, parse_run
@@ -38,7 +38,7 @@ RECIPE_SECTIONS = {
 
 
 def check_params(params: Mapping[str, Any]) -> list[Run]:
-    """Check every recipe, every run and what is done with finished runs, and return the runs.
+    """Check every recipe, every run, what is done with finished runs and published models, and return the runs.
 
     Raises:
         UserError: the first key or value that is wrong.
@@ -60,7 +60,8 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
                 f"{run.readouts}"
             )
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
-    parse_published(params)
+    for settings in parse_published(params).values():
+        read_published_config(settings.path, settings.sequence_length)
     return runs
 
 

@@ -46,12 +46,20 @@ def reproduce(stage: str) -> bool:
 
 def main(jobs: int) -> int:
     """Run every stage of the rounds that is not up to date, `jobs` at a time; returns the exit status."""
-    with ThreadPoolExecutor(jobs) as pool:
-        for kinds in ROUNDS:
-            if not all(list(pool.map(reproduce, changed_stages(kinds)))):
-                return 1
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            for kinds in ROUNDS:
+                if not all(list(pool.map(reproduce, changed_stages(kinds)))):
+                    return 1
+    except subprocess.CalledProcessError as error:  # DVC has said why
+        return error.returncode
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not sys.argv[1].isdecimal() or int(sys.argv[1]) < 1:
+        sys.exit("usage: python -m perlayer.side_by_side JOBS (how many runs at a time, at least 1)")
     sys.exit(main(int(sys.argv[1])))

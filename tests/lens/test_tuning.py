@@ -185,5 +185,5 @@ def test_what_cannot_be_written_is_said_before_training(tune, tmp_path):
 
 
 def test_a_batch_larger_than_the_text_is_refused(tune):
-    with pytest.raises(UserError, match="tuned_lens@mine: batch: expected at most the .* sequences of"):
+    with pytest.raises(UserError, match="recipes.tiny.tuned_lens.batch: expected at most the .* sequences of"):
         tune(settings=dataclasses.replace(SETTINGS, batch=10_000))

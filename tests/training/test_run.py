@@ -178,7 +178,7 @@ def test_what_cannot_be_written_is_said_before_training(tmp_path, shards, recipe
 
 def test_a_batch_that_processes_cannot_share_is_refused():
     assert share_of_batch(12, 4) == 3
-    with pytest.raises(UserError, match="train.batch: expected a multiple of the 5 training processes, found 12"):
+    with pytest.raises(UserError, match="batch: expected a multiple of the 5 training processes, found 12"):
         share_of_batch(12, 5)
 
 

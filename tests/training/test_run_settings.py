@@ -77,8 +77,8 @@ def test_a_missing_key_and_a_missing_run_are_named():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"steps": 0}, "train.steps: expected at least 1 update"),
-        ({"batch": 0}, "train.batch: expected at least 1 sequence"),
+        ({"steps": 0}, "train.steps: expected from 1 to 1000000000 updates"),
+        ({"batch": 0}, "train.batch: expected from 1 to 1048576 sequences"),
         ({"compute_dtype": "float16"}, "train.compute_dtype: expected float32 or bfloat16"),
     ],
 )

@@ -13,6 +13,8 @@ import numpy as np
 from perlayer.data.dataset import COLUMN, read_dataset, read_index
 from perlayer.errors import UserError
 
+PATIENCE = 300  # seconds that the starts of other runs may take
+
 if TYPE_CHECKING:
     import torch
     from streaming import StreamingDataLoader
@@ -52,10 +54,18 @@ def _alone_in_shared_memory() -> Iterator[None]:
     the same. The lock lies where every run finds it, whatever its TMPDIR.
     """
     import torch.distributed as distributed
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
-    leader = os.environ.get("LOCAL_RANK", "0") == "0"
-    with FileLock(f"/tmp/perlayer-streaming-{os.getuid()}.lock") if leader else contextlib.nullcontext():
+    path = f"/tmp/perlayer-streaming-{os.getuid()}.lock"
+    with contextlib.ExitStack() as held:
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            try:
+                held.enter_context(FileLock(path, timeout=PATIENCE))
+            except Timeout:
+                raise UserError(
+                    f"{path}: expected to start reading within {PATIENCE} seconds, found that another process still "
+                    "holds it; is one stuck?"
+                ) from None
         if distributed.is_available() and distributed.is_initialized():
             distributed.barrier()
         yield

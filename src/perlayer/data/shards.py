@@ -113,9 +113,9 @@ def write_shards(
             f"found {train_sequences} ({len(train)} tokens); "
             "give more text, or lower the sequence length or the batch"
         )
-    if val_sequences < 1:
+    if val_sequences < 2:
         raise UserError(
-            f"the validation text: expected at least one sequence of {sequence_length} tokens, "
+            f"the validation text: expected at least two sequences of {sequence_length} tokens, for standard errors, "
             f"found {len(val)} tokens; raise data.val_fraction, or lower the sequence length"
         )
     dataset = Dataset(

@@ -110,6 +110,7 @@ def retrain_heads(
     log = layer_log(work, session)
     definition = {
         "recipe": dataclasses.asdict(recipe),
+        "config": dataclasses.asdict(decoder.config),
         "model": [digest(file(models / run)) for file in (weights_file, readouts_file)],
     }
     scratch, checkpoints = resumable(work, session, definition)

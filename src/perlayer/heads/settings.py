@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perlayer.errors import require
-from perlayer.params import names
+from perlayer.params import MOST_STEPS, names
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class RetrainSettings:
     evaluations: int
 
     def __post_init__(self):
-        require(self.steps >= 1, "steps", "at least 1 update", self.steps)
+        require(1 <= self.steps <= MOST_STEPS, "steps", f"from 1 to {MOST_STEPS} updates", self.steps)
         require(0 <= self.warmup < self.steps, "warmup", f"from 0 to fewer than {self.steps} steps", self.warmup)
-        require(self.evaluations >= 1, "evaluations", "at least 1, after the last update", self.evaluations)
+        expected = f"from 1, after the last update, to the {self.steps} updates"
+        require(1 <= self.evaluations <= self.steps, "evaluations", expected, self.evaluations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -58,10 +59,20 @@ class TunedLens(nn.Module):
 
 def unembedding_hash(decoder: Decoder) -> str:
     """The SHA-256 of what a lens reads through: final norm and head, in float32."""
-    digest = hashlib.sha256(repr(decoder.config.norm_epsilon).encode())
-    for weight in (decoder.model.norm.weight, decoder.lm_head.weight):
+    return _hash(repr(decoder.config.norm_epsilon), (decoder.model.norm.weight, decoder.lm_head.weight))
+
+
+def decoder_hash(decoder: Decoder) -> str:
+    """The SHA-256 of a whole decoder, its configuration, weights and buffers, in float32."""
+    tensors = {**dict(decoder.named_parameters()), **dict(decoder.named_buffers())}
+    return _hash(repr(decoder.config), (tensors[name] for name in sorted(tensors)))
+
+
+def _hash(description: str, weights: Iterable[Tensor]) -> str:
+    digest = hashlib.sha256(description.encode())
+    for weight in weights:
         digest.update(repr(tuple(weight.shape)).encode())
-        digest.update(weight.detach().float().cpu().contiguous().numpy().tobytes())
+        digest.update(weight.detach().float().cpu().contiguous().numpy())
     return digest.hexdigest()
 
 

@@ -52,8 +52,8 @@ def read_published(
             _write(tables, metrics / name)
         return
     tuned = dataclasses.replace(tuned, steps=settings.tuned_steps, batch=settings.tuned_batch)
-    definition = {"path": settings.path, "config": dataclasses.asdict(decoder.config)}
-    with tuned_lens(f"published_lens@{name}", decoder, shards, tuned, "float32", definition, outs, machine) as done:
+    stage, batch_key = f"published_lens@{name}", f"published.{name}.tuned_batch"
+    with tuned_lens(stage, decoder, shards, tuned, batch_key, "float32", outs, machine) as done:
         series = done.series + lens_series(decoder, done.lens, rows, done.steps)
         tables.append(layers_table(name, SIZE, done.tokens_per_step, series))
         with fresh_folder(lenses / name) as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perlayer.errors import require
-from perlayer.params import names
+from perlayer.params import MOST_STEPS, names
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,12 @@ class TunedLensSettings:
     max_grad_norm: float
 
     def __post_init__(self):
-        require(self.steps >= 1, "steps", "at least 1 update", self.steps)
+        require(1 <= self.steps <= MOST_STEPS, "steps", f"from 1 to {MOST_STEPS} updates", self.steps)
         require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
-        require(self.checkpoints >= 1, "checkpoints", "at least 1, after the last update", self.checkpoints)
+        expected = f"from 1, after the last update, to the {self.steps} updates"
+        require(1 <= self.checkpoints <= self.steps, "checkpoints", expected, self.checkpoints)
         require(self.sample >= 1, "sample", "at least 1 sequence", self.sample)
         require(0 < self.learning_rate <= 10, "learning_rate", "a number above 0 and up to 10", self.learning_rate)
         require(0 <= self.momentum < 1, "momentum", "a number from 0 to below 1", self.momentum)
-        require(self.weight_decay >= 0, "weight_decay", "0 or a positive number", self.weight_decay)
+        require(0 <= self.weight_decay <= 1, "weight_decay", "a number from 0 to 1", self.weight_decay)
         require(self.max_grad_norm > 0, "max_grad_norm", "a positive number", self.max_grad_norm)

@@ -9,8 +9,7 @@ from perlayer.lens.lenses import save_lens
 from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import LensSettings, TunedLensSettings
 from perlayer.lens.tuning import tuned_lens
-from perlayer.loaded_code import digest
-from perlayer.model.weights import load_model, weights_file
+from perlayer.model.weights import load_model
 from perlayer.training.fresh_folder import fresh_folder
 from perlayer.training.tables import layers_table, write_layers
 
@@ -35,8 +34,8 @@ def tune_run(
     rows = held_out_rows(shards, reading.sequences)
     decoder = load_model(models / run)
     outs = (lenses / run, metrics / run)
-    definition = {"size": size, "model": digest(weights_file(models / run))}
-    with tuned_lens(f"tuned_lens@{run}", decoder, shards, settings, compute_dtype, definition, outs, machine) as tuned:
+    stage, batch_key = f"tuned_lens@{run}", f"recipes.{size}.tuned_lens.batch"
+    with tuned_lens(stage, decoder, shards, settings, batch_key, compute_dtype, outs, machine) as tuned:
         if not tuned.is_first:
             return
         series = tuned.series + lens_series(decoder, tuned.lens, rows, tuned.steps)

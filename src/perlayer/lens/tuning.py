@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from perlayer.data.batches import read_split
 from perlayer.environment import Machine
-from perlayer.lens.lenses import TunedLens, unembedding_hash
+from perlayer.lens.lenses import TunedLens, decoder_hash
 from perlayer.lens.reading import at_once
 from perlayer.lens.settings import TunedLensSettings
 from perlayer.losses.divergence import kl_from_final
@@ -133,8 +133,8 @@ def tuned_lens(
     decoder: Decoder,
     shards: Path,
     settings: TunedLensSettings,
+    batch_key: str,
     compute_dtype: str,
-    definition: Mapping[str, Any],
     outs: Iterable[Path],
     machine: Machine,
 ) -> Iterator[Tuned]:
@@ -147,13 +147,13 @@ def tuned_lens(
 
     Args:
         name: what the log and errors call it.
-        definition: what else defines the training, as JSON values.
+        batch_key: where params.yaml says how many sequences an update has.
         outs: the folders that will be written; nothing is trained unless they can be.
 
     Raises:
         UserError: the shards are damaged or too few, a loss is not finite, or an output cannot be written.
     """
-    data = checked_data(shards, settings.batch, f"{name}: batch")
+    data = checked_data(shards, settings.batch, batch_key)
     session = begin(dataclasses.replace(machine, compile="off"))  # too few forward passes to compile for
     if session.is_first:
         check_writable(outs)
@@ -168,10 +168,9 @@ def tuned_lens(
         work,
         session,
         {
-            **definition,
             "settings": dataclasses.asdict(settings),
             "compute_dtype": compute_dtype,
-            "unembedding": unembedding_hash(decoder),
+            "decoder": decoder_hash(decoder),
         },
     )
     trainer = new_trainer(

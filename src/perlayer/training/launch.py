@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 
 from perlayer.environment import Machine
@@ -24,7 +25,12 @@ def own_temporary_folder() -> Iterator[None]:
         return
     with tempfile.TemporaryDirectory(prefix="perlayer-", ignore_cleanup_errors=True) as folder:
         os.environ["TMPDIR"] = tempfile.tempdir = folder
-        yield
+        try:
+            yield
+        except BaseException:
+            # Threads that still read ahead lose this folder now; what they would say of it hides what went wrong.
+            threading.excepthook = lambda arguments: None
+            raise
 
 
 def share_of_batch(batch: int, processes: int) -> int:
@@ -34,7 +40,7 @@ def share_of_batch(batch: int, processes: int) -> int:
         UserError: the processes cannot share the batch evenly.
     """
     if batch % processes:
-        raise UserError(f"train.batch: expected a multiple of the {processes} training processes, found {batch}")
+        raise UserError(f"batch: expected a multiple of the {processes} training processes, found {batch}")
     return batch // processes
 
 

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import sys
 import warnings
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from perlayer.training.process import prepare_process
 from perlayer.training.scratch import scratch_folder
 
 CHECKPOINTS_A_RUN = 10
+CHECKPOINT_WRITERS = ("PytorchStreamWriter", "inline_container")  # torch names one of them where a disk is full
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def checked_data(shards: Path, batch: int, batch_key: str) -> Dataset:
     data = read_dataset(shards)
     if data.train_sequences < batch:
         raise UserError(
-            f"{batch_key}: expected at most the {data.train_sequences} sequences of {shards}, found {batch}"
+            f"params.yaml: {batch_key}: expected at most the {data.train_sequences} sequences of {shards}, "
+            f"found {batch}"
         )
     return data
 
@@ -149,8 +152,12 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
 
     Args:
         definition: the settings that define it; what `Session.definition` holds is added.
+
+    Raises:
+        UserError: a checkpoint is there and broken.
     """
     scratch = scratch_folder(work.name, {**definition, **session.definition(work.shards, work.batch)})
+    _require_whole(scratch)
     interval = session.machine.checkpoint_steps or max(1, -(-work.steps // CHECKPOINTS_A_RUN))
     return scratch, {
         "save_folder": str(scratch),
@@ -159,6 +166,12 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
         "save_overwrite": True,
         "autoresume": True,
     }
+
+
+def _require_whole(scratch: Path) -> None:
+    for checkpoint in sorted(scratch.glob("*.pt")):
+        if not zipfile.is_zipfile(checkpoint):
+            raise UserError(f"{checkpoint}: not a whole checkpoint; remove {scratch} to train from the first update")
 
 
 def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
@@ -177,7 +190,7 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
             "GPU; expected fewer in PERLAYER_MICROBATCH"
         ) from None
     except RuntimeError as error:
-        if "PytorchStreamWriter" not in str(error):
+        if not any(name in str(error) for name in CHECKPOINT_WRITERS):
             raise
         raise UserError(f"{scratch}: the checkpoint cannot be written; is the disk full?") from None
 

@@ -12,7 +12,7 @@ from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLoss
 from perlayer.errors import InvalidValue, UserError, require
 from perlayer.model.config import LARGEST, VALUE_RESIDUALS, design_names
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import check_keys, parse
+from perlayer.params import MOST_STEPS, check_keys, parse
 
 ALGORITHMS = Path(__file__).parents[1] / "algorithms"
 LARGEST_SEED = 2**32 - 1
@@ -27,8 +27,8 @@ class TrainSettings:
     compute_dtype: str
 
     def __post_init__(self):
-        require(self.steps >= 1, "steps", "at least 1 update", self.steps)
-        require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
+        require(1 <= self.steps <= MOST_STEPS, "steps", f"from 1 to {MOST_STEPS} updates", self.steps)
+        require(1 <= self.batch <= LARGEST, "batch", f"from 1 to {LARGEST} sequences", self.batch)
         require(
             self.compute_dtype in ("float32", "bfloat16"),
             "compute_dtype",

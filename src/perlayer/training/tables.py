@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
 
 FINAL_STEPS = 50
@@ -45,9 +46,24 @@ class Series:
 
 
 def layers_table(run: str, size: str, tokens_per_step: int, series: Sequence[Series]) -> pa.Table:
-    """One row a number, in the schema that every per-layer table has."""
+    """One row a number, in the schema that every per-layer table has.
+
+    Raises:
+        UserError: a number is not finite; no table may hold such.
+    """
+    for one in series:
+        _require_finite(run, one)
     tables = [_rows(run, size, tokens_per_step, one) for one in series]
     return pa.concat_tables(tables).combine_chunks() if tables else SCHEMA.empty_table()
+
+
+def _require_finite(run: str, one: Series) -> None:
+    wrong = np.flatnonzero(~np.isfinite(np.asarray(one.values, dtype=np.float64)))
+    if len(wrong):
+        raise UserError(
+            f"{run}: {one.metric} of layer {one.reading.layer} ({one.reading.readout}, {one.split}): expected finite "
+            f"numbers, found {one.values[wrong[0]]} at step {one.steps[wrong[0]]}; nothing was written"
+        )
 
 
 def _rows(run: str, size: str, tokens_per_step: int, one: Series) -> pa.Table:
