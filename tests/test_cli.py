@@ -15,7 +15,7 @@ from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F
 
 from perlayer import cli  # noqa: E402
 from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
-from perlayer.algorithms.per_layer_loss.weighting import SCHEDULES, SHAPES  # noqa: E402
+from perlayer.algorithms.per_layer_loss.weighting import choices  # noqa: E402
 from perlayer.training import settings as training_settings  # noqa: E402
 
 QUESTION = "SELECT layer, loss FROM final_loss WHERE run = 'separate' ORDER BY layer"
@@ -125,8 +125,8 @@ def test_supervision_lists_every_way_with_a_line_each(capsys):
     examples = [example for example, _ in ways(capsys)]
     for name in READOUTS:
         assert f"readouts: {name}" in examples
-    for section, name, functions in (("weighting", "shape", SHAPES), ("schedule", "kind", SCHEDULES)):
-        for key in functions:
+    for section, name in (("weighting", "shape"), ("schedule", "kind")):
+        for key in choices(section):
             assert sum(re.match(rf"{section}: {{{name}: {key}\b", example) is not None for example in examples) == 1
     for key in training_settings.optional_algorithms():
         assert sum(example.startswith(f"{key}: ") for example in examples) == 1

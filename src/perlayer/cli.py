@@ -154,17 +154,17 @@ def _print_meanings(connection: Any, out: TextIO) -> None:
 
 def _supervision(options: argparse.Namespace) -> int:
     from perlayer.algorithms.per_layer_loss.settings import READOUTS
-    from perlayer.algorithms.per_layer_loss.weighting import SECTIONS
+    from perlayer.algorithms.per_layer_loss.weighting import choices, function_of
 
     _print_ways(
         "What reads the layers below the last, keys of a run in params.yaml:",
         [(f"readouts: {name}", meaning) for name, meaning in READOUTS.items()],
     )
     for section, question in (("weighting", "How heavy is each loss?"), ("schedule", "How does that change?")):
-        name, functions = SECTIONS[section]
+        functions = {choice: function_of(section, choice) for choice in choices(section)}
         _print_ways(
             f"{question} Beside readouts that train the model:",
-            [(_mapping(section, name, key, function), function.__doc__) for key, function in functions.items()],
+            [(_mapping(section, choice, function), function.__doc__) for choice, function in functions.items()],
         )
     _print_ways("Algorithms, each explained in src/perlayer/algorithms/NAME/README.md:", _method_cards())
     return 0
@@ -175,15 +175,16 @@ def _print_ways(title: str, ways: list[tuple[str, str]]) -> None:
     print(title, *(f"  {example:<{width}}  {meaning.removesuffix('.')}" for example, meaning in ways), "", sep="\n")
 
 
-def _mapping(section: str, name: str, key: str, function: Callable) -> str:
+def _mapping(section: str, choice: str, function: Callable) -> str:
     """How a run names a shape or a schedule; what has no default is in capitals."""
-    from perlayer.algorithms.per_layer_loss.weighting import arguments_of
+    from perlayer.algorithms.per_layer_loss.weighting import SECTIONS, arguments_of
 
     values = {
         argument: argument.upper() if parameter.default is parameter.empty else parameter.default
         for argument, parameter in arguments_of(function).items()
     }
-    return f"{section}: {{{', '.join(f'{one}: {value}' for one, value in {name: key, **values}.items())}}}"
+    keys = {SECTIONS[section].name: choice, **values}
+    return f"{section}: {{{', '.join(f'{one}: {value}' for one, value in keys.items())}}}"
 
 
 def _method_cards() -> list[tuple[str, str]]:

@@ -85,12 +85,17 @@ def _check_named(names: list[str], runs: list[Run], where: str) -> None:
 def run_files(run: Run, package: Path) -> list[Path]:
     """The files of designs and algorithms that `run` uses, directly or through imports.
 
+    Of the folder of an algorithm those are the files that lie in it, not in folders below, and what `files()` of its
+    settings names, if they have such a method.
+
     Args:
         package: the folder of the package `perlayer`.
     """
     roots = [package / "model" / "residual" / f"{run.residual}.py"]
-    for name in run.algorithms:
-        roots += sorted((package / "algorithms" / name).glob("*.py"))
+    for name, settings in run.algorithms.items():
+        folder = package / "algorithms" / name
+        roots += sorted(folder.glob("*.py"))
+        roots += [folder / file for file in getattr(settings, "files", list)()]
     optional = (package / "model" / "residual", package / "algorithms")
     return sorted(path for path in import_closure(roots, package) if any(folder in path.parents for folder in optional))
 

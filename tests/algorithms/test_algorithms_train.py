@@ -9,7 +9,7 @@ from algorithm_settings import ALGORITHMS, LEAVES_THE_BACKBONE
 import perlayer.algorithms
 from perlayer.algorithms.ema.algorithm import WeightAverage
 from perlayer.algorithms.per_layer_loss.settings import READOUTS
-from perlayer.algorithms.per_layer_loss.weighting import SCHEDULES, SHAPES
+from perlayer.algorithms.per_layer_loss.weighting import choices
 from perlayer.algorithms.protocol import RunContext, build_algorithm
 from perlayer.losses.reading import Reading
 
@@ -35,8 +35,8 @@ def test_every_folder_shape_and_schedule_has_a_row():
     folders = {path.parent.name for path in Path(perlayer.algorithms.__file__).parent.glob("*/algorithm.py")}
     assert {folder for folder, _ in rows} == folders
     weighted = [settings for folder, settings in rows if folder == "per_layer_loss"]
-    assert {settings.weighting["shape"] for settings in weighted if settings.weighting} == set(SHAPES)
-    assert {settings.schedule["kind"] for settings in weighted if settings.schedule} == set(SCHEDULES)
+    assert {settings.weighting["shape"] for settings in weighted if settings.weighting} == set(choices("weighting"))
+    assert {settings.schedule["kind"] for settings in weighted if settings.schedule} == set(choices("schedule"))
     assert {settings.readouts for settings in weighted} == set(READOUTS) - {"none"}
 
 

@@ -9,9 +9,11 @@ import subprocess
 import sys
 
 import pytest
+from algorithm_settings import ALGORITHMS
 
+from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.settings import Settings
-from perlayer.algorithms.per_layer_loss.weighting import SCHEDULES, SHAPES, Moment, layer_weights, needs_losses
+from perlayer.algorithms.per_layer_loss.weighting import SECTIONS, choices, layer_weights, needs_losses
 from perlayer.errors import InvalidValue, UserError
 from perlayer.training.settings import parse_run
 from perlayer.warehouse.collect import definitions
@@ -161,6 +163,15 @@ def test_a_share_that_fades_goes_to_the_others():
     assert found == pytest.approx([0.5 / 8, 1.5 / 8, 6 / 8])
 
 
+def test_a_duration_may_be_a_share_of_the_run():
+    # off at step 80 of 4959 (Chai 2026) is 1.61 % of the run: 19 of 1200 updates
+    for steps, ends in ((4959, 80), (1200, 19), (30, 1)):
+        schedule = {"kind": "off", "step": 0.0161}
+        found = [weights(None, schedule, step=step, steps=steps)[0] for step in (0, ends - 1, ends)]
+        assert found == [1, 1, 0]
+    assert weights(None, {"kind": "linear_to_zero", "steps": 0.5}, step=25, steps=100)[0] == 0.5
+
+
 def test_llal_taps_one_layer_and_fades():
     # 0.1 to 0 over the first 10k of 90k updates
     def at(step):
@@ -173,22 +184,21 @@ def test_llal_taps_one_layer_and_fades():
     assert listed == at(0)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", SCHEDULES)
-def test_every_shape_goes_with_every_schedule(shape, kind):
-    weighting = {"shape": shape, **{"single": {"at": 2, "weight": 0.5}, "list": {"weights": [1, 2, 3]}}.get(shape, {})}
-    needed = {
-        "linear_to_zero": {"steps": 5},
-        "off": {"step": 5},
-        "rotational": {"every": 2},
-        "threshold": {"loss": 3.0},
-    }
-    schedule = {"kind": kind, **needed.get(kind, {})}
+def rows(section):
+    """What the table of settings says of each shape or schedule."""
+    weighted = [settings for row in ALGORITHMS.values() for folder, settings in row if folder == "per_layer_loss"]
+    said = [getattr(settings, section) for settings in weighted if getattr(settings, section)]
+    return {row[SECTIONS[section].name]: row for row in said}.values()
+
+
+@pytest.mark.parametrize("weighting", rows("weighting"), ids=lambda row: row["shape"])
+@pytest.mark.parametrize("schedule", rows("schedule"), ids=lambda row: row["kind"])
+def test_every_shape_goes_with_every_schedule(weighting, schedule):
     Settings("separate", weighting, schedule)
     for step in range(10):
-        found = weights(weighting, schedule, layers=4, step=step, steps=10, losses={1: 4.0, 2: 2.0, 3: 3.5})
+        found = weights(weighting, schedule, layers=3, step=step, steps=10, losses={1: 4.0, 2: 2.0})
         assert all(math.isfinite(weight) and weight >= 0 for weight in found) and found[-1] > 0
-        if shape in ("sum", "sqrt", "inverse", "layerskip"):
+        if weighting["shape"] in ("sum", "sqrt", "inverse", "layerskip"):
             assert sum(found) == pytest.approx(1)
 
 
@@ -201,11 +211,10 @@ RUN = {"residual": "sandwich", "readouts": "separate", "seed": 0}
         ({"weighting": "linear"}, "weighting: expected a mapping, found 'linear'"),
         (
             {"weighting": {"shape": "linnear"}},
-            "weighting.shape: expected one of uniform, linear, single, list, sum, sqrt, inverse, layerskip, "
-            "found 'linnear'",
+            f"weighting.shape: expected one of {', '.join(choices('weighting'))}, found 'linnear'",
         ),
-        ({"weighting": {"weight": 1}}, "weighting.shape: expected one of uniform, linear"),
-        ({"weighting": {"shape": ["sum"]}}, "weighting.shape: expected one of uniform, linear"),
+        ({"weighting": {"weight": 1}}, "weighting.shape: expected one of inverse, layerskip"),
+        ({"weighting": {"shape": ["sum"]}}, "weighting.shape: expected one of inverse, layerskip"),
         (
             {"weighting": {"shape": "uniform", "wieght": 1}},
             "weighting: expected the keys shape, weight, found {'shape': 'uniform', 'wieght': 1}",
@@ -236,15 +245,24 @@ RUN = {"residual": "sandwich", "readouts": "separate", "seed": 0}
         ({"schedule": "off"}, "schedule: expected a mapping, found 'off'"),
         (
             {"schedule": {"kind": "never"}},
-            "schedule.kind: expected one of constant, linear_to_zero, off, rotational, gradual, threshold, "
+            "schedule.kind: expected one of constant, gradual, linear_to_zero, off, rotational, threshold, "
             "found 'never'",
         ),
         ({"schedule": {"kind": "off"}}, "schedule: expected the keys kind, step, found {'kind': 'off'}"),
-        ({"schedule": {"kind": "off", "step": 0}}, "schedule.step: expected a whole number from 1, found 0"),
-        ({"schedule": {"kind": "off", "step": 2.5}}, "schedule.step: expected a whole number from 1, found 2.5"),
+        (
+            {"schedule": {"kind": "off", "step": 0}},
+            "schedule.step: expected updates, a whole number from 1, or a share of the run between 0 and 1, found 0",
+        ),
+        (
+            {"schedule": {"kind": "off", "step": 2.5}},
+            "schedule.step: expected updates, a whole number from 1, or a share of the run between 0 and 1, found 2.5",
+        ),
         ({"schedule": {"kind": "gradual", "steps": 3}}, "schedule: expected the key kind alone, found"),
         ({"schedule": {"kind": "rotational", "every": True}}, "schedule.every: expected a whole number from 1"),
-        ({"schedule": {"kind": "linear_to_zero", "steps": -1}}, "schedule.steps: expected a whole number from 1"),
+        (
+            {"schedule": {"kind": "linear_to_zero", "steps": -1}},
+            "schedule.steps: expected updates, a whole number from 1, or a share",
+        ),
         ({"schedule": {"kind": "threshold", "loss": None}}, "schedule.loss: expected a number from 0, found None"),
         (
             {"readouts": "probes", "weighting": {"shape": "sum"}},

@@ -2,6 +2,7 @@ import pytest
 
 from perlayer.algorithms.ema.settings import Settings as Ema
 from perlayer.errors import UserError, require
+from perlayer.model.config import design_names
 from perlayer.params import load, parse
 from perlayer.training.settings import TrainSettings, parse_run
 
@@ -44,8 +45,8 @@ def test_an_algorithm_may_look_at_the_whole_run(monkeypatch):
     ("change", "message"),
     [
         ({"residal": "x"}, "runs.mine.residal: unknown key; did you mean residual?"),
-        ({"residual": "highway"}, "runs.mine.residual: expected one of pre_ln, sandwich, found 'highway'"),
-        ({"residual": "protocol"}, "runs.mine.residual: expected one of pre_ln, sandwich"),
+        ({"residual": "highway"}, f"runs.mine.residual: expected one of {', '.join(design_names())}, found 'highway'"),
+        ({"residual": "protocol"}, "runs.mine.residual: expected one of "),
         ({"readouts": "probe"}, "runs.mine.readouts: expected one of none, probes, separate"),
         ({"seed": -1}, "runs.mine.seed: expected a whole number from 0"),
         ({"seed": True}, "runs.mine.seed: expected a whole number, found True"),

@@ -10,8 +10,9 @@ from composer.loggers import Logger
 from torch import Tensor
 
 from perlayer.algorithms.per_layer_loss.loss import for_the_readout_alone, layer_loss
+from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.settings import Settings
-from perlayer.algorithms.per_layer_loss.weighting import Moment, layer_weights, needs_losses
+from perlayer.algorithms.per_layer_loss.weighting import layer_weights, needs_losses
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
 from perlayer.errors import InvalidValue, UserError
 from perlayer.losses.reading import Reading
@@ -37,9 +38,9 @@ class PerLayerLoss(RunAlgorithm):
     ):
         """
         Args:
-            weighting: a shape over depth and what it needs, see `weighting.py`; None: each weight is 1.
-            schedule: a kind of change over training and what it needs; None: the weights stay.
-            steps: updates of the whole run; needed by the kinds that count in them, `gradual` and `threshold`.
+            weighting: a shape over depth and what it needs, see `shapes/`; None: each weight is 1.
+            schedule: a kind of change over training and what it needs, see `schedules/`; None: the weights stay.
+            steps: updates of the whole run; needed by the kinds that look at them.
         """
         self.settings = Settings(readouts, weighting, schedule)
         self.seed, self.steps = seed, steps

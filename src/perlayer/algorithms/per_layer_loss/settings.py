@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
+from perlayer.algorithms.per_layer_loss.moment import Moment
+from perlayer.algorithms.per_layer_loss.weighting import check_section, files, layer_weights
 from perlayer.errors import require
 
 READOUTS = {
@@ -35,7 +35,7 @@ class Settings:
             if mapping is not None:
                 expected = f"readouts {', '.join(ACTIVE_READOUTS)} beside it"
                 require(self.readouts in ACTIVE_READOUTS, section, expected, self.readouts)
-                _weighting().check_section(section, mapping)
+                check_section(section, mapping)
 
     def check(self, run: Mapping[str, Any]) -> None:
         """Raise `InvalidValue` if the weights do not fit the depth that the run names."""
@@ -45,14 +45,13 @@ class Settings:
     def check_depth(self, layers: int) -> None:
         """Raise `InvalidValue` if the weights do not fit a model of `layers` layers."""
         if self.weighting is not None:
-            _weighting().layer_weights(self.weighting, None, _weighting().Moment(layers))
+            layer_weights(self.weighting, None, Moment(layers))
+
+    def files(self) -> list[str]:
+        """The files of this folder that such a run needs beside those that every run imports."""
+        return files(self.weighting, self.schedule)
 
     @property
     def readout(self) -> str:
         """The name of one such readout in the per-layer tables."""
         return "probe" if self.readouts == "probes" else self.readouts
-
-
-def _weighting() -> ModuleType:
-    # By its name: every training imports these settings, and those without weights must not depend on the formulae.
-    return importlib.import_module("perlayer.algorithms.per_layer_loss.weighting")

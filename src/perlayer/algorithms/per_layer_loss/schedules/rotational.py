@@ -1,0 +1,12 @@
+"""LayerSkip's rotational curriculum (Elhoushi et al. 2024, section 4.1.2)."""
+
+from __future__ import annotations
+
+from perlayer.algorithms.per_layer_loss.moment import Moment
+
+NEEDS_LOSSES = False
+
+
+def share(layer: int, moment: Moment, *, every: int) -> float:
+    """LayerSkip's: one layer in `every`, at each update the next one, so that `every` updates give each its turn."""
+    return float((layer - 1 - moment.step) % every == 0)

@@ -1,0 +1,12 @@
+"""Deeply-Supervised Nets' threshold (Lee et al. 2015, section 2)."""
+
+from __future__ import annotations
+
+from perlayer.algorithms.per_layer_loss.moment import Moment
+
+NEEDS_LOSSES = True
+
+
+def share(layer: int, moment: Moment, *, loss: float) -> float:
+    """Deeply-Supervised Nets': nothing while the layer's loss is at most `loss`, else 1 - t/N at update t of N."""
+    return 1.0 - moment.step / moment.steps if moment.losses[layer] > loss else 0.0

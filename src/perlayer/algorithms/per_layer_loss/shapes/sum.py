@@ -1,0 +1,10 @@
+"""Early exits weighted by their number, cumulated."""
+
+from __future__ import annotations
+
+NORMALIZED = True
+
+
+def weight(layer: int, layers: int, *, scale: float = 1.0) -> float:
+    """1 + 2 + ... + k, times scale below the last; then divided by their sum."""
+    return (scale if layer < layers else 1.0) * layer * (layer + 1) / 2
