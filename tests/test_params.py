@@ -1,8 +1,10 @@
+from dataclasses import dataclass
+
 import pytest
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
-from perlayer.params import load
+from perlayer.params import load, parse
 
 GOOD = "size: a\nrecipes:\n  a: {}\nruns:\n  b: {}\n"
 
@@ -72,3 +74,17 @@ def test_a_bad_variable_is_named(name, value, message):
     with pytest.raises(UserError) as error:
         Machine.from_environment({name: value})
     assert message in str(error.value)
+
+
+@dataclass(frozen=True)
+class Section:
+    rate: float
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), float("nan"), True, "1"])
+def test_what_no_float_can_hold_is_no_number(value):
+    with pytest.raises(UserError) as error:
+        parse(Section, {"rate": value}, "somewhere")
+    assert str(error.value).startswith("params.yaml: somewhere.rate: expected a number, found ")
+    assert len(str(error.value)) < 250 and "\n" not in str(error.value)
+    assert parse(Section, {"rate": 10**300}, "somewhere").rate == 1e300

@@ -58,10 +58,16 @@ def test_a_misspelt_section_is_named():
         check_params(params)
 
 
+def test_a_published_model_that_is_not_there_is_named():
+    params = {**load(), "published": {"other": {"path": "nowhere"}}}
+    with pytest.raises(UserError, match="^nowhere: no such folder; expected a published model"):
+        check_params(params)
+
+
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("model", "layers", 0, "recipes.nano.model.layers: expected from 1 to 1048576, found 0"),
+        ("model", "layers", 0, "recipes.nano.model.layers: expected from 1 to 4096, found 0"),
         ("model", "hidden_size", 33, "recipes.nano.model.hidden_size: expected attention_heads x head_dim"),
         ("model", "hiden_size", 32, "recipes.nano.model.hiden_size: unknown key; did you mean hidden_size?"),
         ("model", "key_value_heads", 5, "recipes.nano.model.key_value_heads: expected a divisor"),
@@ -77,6 +83,20 @@ def test_a_misspelt_section_is_named():
         ("optimizer", "decay", 0, "recipes.nano.optimizer.decay: expected a share"),
         ("train", "steps", 1.5, "recipes.nano.train.steps: expected a whole number, found 1.5"),
         ("optimizer", "warmup", 1200, "recipes.nano.optimizer.warmup: expected fewer than the 1200 steps of the run"),
+        (
+            "retrain_heads",
+            "evaluations",
+            401,
+            "evaluations: expected from 1 to the 400 updates",
+        ),
+        (
+            "tuned_lens",
+            "checkpoints",
+            10**12,
+            "checkpoints: expected from 1 to the 250 updates",
+        ),
+        ("tuned_lens", "weight_decay", 1e39, "weight_decay: expected a number from 0 to 1, found 1e+39"),
+        ("optimizer", "rate_multiplier", 0, "rate_multiplier: expected a number above 0, up to 100, found 0"),
         ("data", "val_fraction", 1.5, "recipes.nano.data.val_fraction"),
         ("data", "vocab_size", "many", "recipes.nano.data.vocab_size: expected a whole number"),
     ],

@@ -1,5 +1,7 @@
 """The errors that people read: one line that says what was expected, what was found, and where."""
 
+LONGEST = 120
+
 
 class UserError(Exception):
     """Something the user can mend. A stage or a command prints it as one line, without a traceback."""
@@ -9,8 +11,14 @@ class InvalidValue(ValueError):
     """A value that its own section knows to be impossible; `perlayer.params.parse` adds where it stands."""
 
     def __init__(self, key: str, expected: str, found: object):
-        super().__init__(f"{key}: expected {expected}, found {found!r}")
+        super().__init__(f"{key}: expected {expected}, found {shortened(found)}")
         self.key, self.expected, self.found = key, expected, found
+
+
+def shortened(value: object) -> str:
+    """How an error shows a value: as Python writes it, cut where that is long."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
 
 
 def require(condition: bool, key: str, expected: str, found: object) -> None:

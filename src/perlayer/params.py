@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -92,6 +92,13 @@ def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: 
             raise UserError(f"params.yaml: {where}.{key}: missing")
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value of params.yaml is a number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= sys.float_info.max
+
+
 def names(values: list[Any], key: str) -> None:
     """Raise `InvalidValue` unless `values` are names, each once."""
     for value in values:
@@ -141,7 +148,7 @@ def _convert(value: Any, hint: Any, key: str) -> Any:
     if value is None and optional:
         return None
     for kind in kinds:
-        if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        if kind is float and is_number(value):
             return float(value)
         if type(value) is kind and kind is not float or kind in (dict, list) and isinstance(value, kind):
             return value

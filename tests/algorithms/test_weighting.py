@@ -221,19 +221,28 @@ RUN = {"residual": "sandwich", "readouts": "separate", "seed": 0}
         ),
         ({"weighting": {"shape": "sum", "weight": 1}}, "weighting: expected the keys shape, scale, found"),
         ({"weighting": {"shape": "single", "at": 1}}, "weighting: expected the keys shape, at, weight, found"),
-        ({"weighting": {"shape": "uniform", "weight": -0.1}}, "weighting.weight: expected a number from 0, found -0.1"),
-        ({"weighting": {"shape": "uniform", "weight": True}}, "weighting.weight: expected a number from 0, found True"),
+        (
+            {"weighting": {"shape": "uniform", "weight": -0.1}},
+            "weighting.weight: expected 0, or 1e-6 to 1e6, found -0.1",
+        ),
+        (
+            {"weighting": {"shape": "uniform", "weight": True}},
+            "weighting.weight: expected 0, or 1e-6 to 1e6, found True",
+        ),
         (
             {"weighting": {"shape": "uniform", "weight": float("nan")}},
-            "weighting.weight: expected a number from 0, found nan",
+            "weighting.weight: expected 0, or 1e-6 to 1e6, found nan",
         ),
-        ({"weighting": {"shape": "sum", "scale": "1e-1x"}}, "weighting.scale: expected a number from 0"),
+        ({"weighting": {"shape": "sum", "scale": "1e-1x"}}, "weighting.scale: expected 0, or 1e-6 to 1e6"),
         ({"weighting": {"shape": "single", "at": 0, "weight": 1}}, "weighting.at: expected a whole number from 1"),
         (
             {"weighting": {"shape": "list", "weights": [0.1, "x"]}},
-            "weighting.weights: expected a list of numbers from 0, found [0.1, 'x']",
+            "weighting.weights: expected a list, each 0, or 1e-6 to 1e6, found [0.1, 'x']",
         ),
-        ({"weighting": {"shape": "list", "weights": 1}}, "weighting.weights: expected a list of numbers from 0"),
+        (
+            {"weighting": {"shape": "list", "weights": 1}},
+            "weighting.weights: expected a list, each 0, or 1e-6 to 1e6",
+        ),
         (
             {"weighting": {"shape": "list", "weights": [0.1, 0]}, "layers": 4},
             "weighting.weights: expected 3 numbers, one for each layer below the last, found [0.1, 0]",
@@ -263,7 +272,10 @@ RUN = {"residual": "sandwich", "readouts": "separate", "seed": 0}
             {"schedule": {"kind": "linear_to_zero", "steps": -1}},
             "schedule.steps: expected updates, a whole number from 1, or a share",
         ),
-        ({"schedule": {"kind": "threshold", "loss": None}}, "schedule.loss: expected a number from 0, found None"),
+        (
+            {"schedule": {"kind": "threshold", "loss": None}},
+            "schedule.loss: expected 0, or 1e-6 to 1e6, found None",
+        ),
         (
             {"readouts": "probes", "weighting": {"shape": "sum"}},
             "weighting: expected readouts separate, shared, shared_stop_gradient beside it, found 'probes'",

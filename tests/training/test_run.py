@@ -143,6 +143,16 @@ def test_a_different_run_never_continues_a_checkpoint(tmp_path, shards, recipe, 
     assert len(folders) == 4
 
 
+def test_a_broken_checkpoint_is_named(tmp_path, shards, recipe, run_of, machine, interrupt_at):
+    interrupt_at(5)
+    with pytest.raises(KeyboardInterrupt):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    (checkpoint,) = {path.resolve() for path in (tmp_path / ".perlayer/scratch").rglob("*.pt")}
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
+    with pytest.raises(UserError, match="not a whole checkpoint; remove .* to train from the first update"):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+
+
 def test_how_often_it_checkpoints_is_no_part_of_a_run(tmp_path, shards, recipe, run_of, machine):
     work = module.work_of(run_of(), recipe, shards)
     (first, one), (second, other) = (
@@ -240,6 +250,22 @@ def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_
     monkeypatch.setattr(session, "Trainer", None)
     with pytest.raises(UserError, match=shard.name):
         train(run_of(), recipe, tmp_path / "shards", tmp_path / "models", tmp_path / "metrics", machine)
+
+
+def test_a_run_interrupted_after_its_last_update_ends_with_the_same_bytes(
+    tmp_path, shards, recipe, run_of, machine, monkeypatch
+):
+    run = run_of(ema={"half_life": 3})
+    train(run, recipe, shards, tmp_path / "whole/models", tmp_path / "whole/metrics", machine)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(module, "publish", interrupted)
+        train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    assert outs(tmp_path / "parts", run) == outs(tmp_path / "whole", run)
 
 
 def test_the_average_has_a_validation_loss_of_its_own(tmp_path, shards, recipe, run_of, machine):

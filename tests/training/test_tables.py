@@ -1,6 +1,7 @@
 import pyarrow.parquet as parquet
 import pytest
 
+from perlayer.errors import UserError
 from perlayer.losses.reading import LayerMetric, Reading
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.tables import SCHEMA, Series, final_loss, layers_table, write_layers
@@ -77,3 +78,13 @@ def test_a_layer_metric_is_its_name(other_layer):
 @pytest.mark.parametrize("reading", [Reading(3, "head"), Reading(12, "shared_stop_gradient", 2)])
 def test_a_reading_is_its_key(reading):
     assert Reading.from_key(reading.key) == reading
+
+
+def test_a_number_that_is_not_finite_is_named_and_not_written():
+    series = [Series(Reading(2, "tuned_lens"), "val", "kl_final_lens", [0, 5], [1.0, float("nan")])]
+    with pytest.raises(UserError) as error:
+        layers_table("mine", "tiny", 0, series)
+    assert str(error.value) == (
+        "mine: kl_final_lens of layer 2 (tuned_lens, val): expected finite numbers, found nan at step 5; "
+        "nothing was written"
+    )

@@ -29,5 +29,5 @@ class RetrainSettings:
     def __post_init__(self):
         require(1 <= self.steps <= MOST_STEPS, "steps", f"from 1 to {MOST_STEPS} updates", self.steps)
         require(0 <= self.warmup < self.steps, "warmup", f"from 0 to fewer than {self.steps} steps", self.warmup)
-        expected = f"from 1, after the last update, to the {self.steps} updates"
+        expected = f"from 1 to the {self.steps} updates"
         require(1 <= self.evaluations <= self.steps, "evaluations", expected, self.evaluations)

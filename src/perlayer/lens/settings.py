@@ -44,7 +44,7 @@ class TunedLensSettings:
     def __post_init__(self):
         require(1 <= self.steps <= MOST_STEPS, "steps", f"from 1 to {MOST_STEPS} updates", self.steps)
         require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
-        expected = f"from 1, after the last update, to the {self.steps} updates"
+        expected = f"from 1 to the {self.steps} updates"
         require(1 <= self.checkpoints <= self.steps, "checkpoints", expected, self.checkpoints)
         require(self.sample >= 1, "sample", "at least 1 sequence", self.sample)
         require(0 < self.learning_rate <= 10, "learning_rate", "a number above 0 and up to 10", self.learning_rate)

@@ -8,6 +8,7 @@ from pathlib import Path
 from perlayer.errors import require
 
 LARGEST = 2**20
+MOST_LAYERS = 2**12
 VALUE_RESIDUALS = ("identity", "learnable", "constant")
 
 
@@ -38,7 +39,8 @@ class ModelSettings:
     norm_epsilon: float
 
     def __post_init__(self):
-        for key in ("layers", "hidden_size", "intermediate_size", "attention_heads", "key_value_heads", "head_dim"):
+        require(1 <= self.layers <= MOST_LAYERS, "layers", f"from 1 to {MOST_LAYERS}", self.layers)
+        for key in ("hidden_size", "intermediate_size", "attention_heads", "key_value_heads", "head_dim"):
             require(1 <= getattr(self, key) <= LARGEST, key, f"from 1 to {LARGEST}", getattr(self, key))
         require(
             self.hidden_size == self.attention_heads * self.head_dim,

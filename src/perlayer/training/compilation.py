@@ -71,6 +71,7 @@ def compiled_layer(decoder: Decoder) -> Callable:
 
     with contextlib.redirect_stderr(io.StringIO()):  # at import it tells of a CUDA folder without a GPU
         importlib.import_module("torch.utils.cpp_extension")
+    dynamo.recompile_limit = 128  # where the state of a design grows, each layer has a shape of its own
     dynamo.optimize_ddp = False  # or a layer is cut where its gradients are sent in buckets
     inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
     inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work

@@ -10,7 +10,7 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import InvalidValue, UserError, require
-from perlayer.model.config import LARGEST, VALUE_RESIDUALS, design_names
+from perlayer.model.config import LARGEST, MOST_LAYERS, VALUE_RESIDUALS, design_names
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import MOST_STEPS, check_keys, parse
 
@@ -51,7 +51,8 @@ class CoreSettings:
         require(kind is None or kind in VALUE_RESIDUALS, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", kind)
         require(self.residual in design_names(), "residual", f"one of {', '.join(design_names())}", self.residual)
         require(0 <= self.seed <= LARGEST_SEED, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
-        require(self.layers is None or 1 <= self.layers <= LARGEST, "layers", f"from 1 to {LARGEST}", self.layers)
+        fits = self.layers is None or 1 <= self.layers <= MOST_LAYERS
+        require(fits, "layers", f"from 1 to {MOST_LAYERS}", self.layers)
 
 
 @dataclass(frozen=True)

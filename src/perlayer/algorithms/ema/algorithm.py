@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from composer.algorithms import EMA
+from composer.core import Event, State
+from composer.loggers import Logger
 from torch import nn
 
 from perlayer.algorithms.ema.settings import Settings
@@ -16,6 +18,11 @@ class WeightAverage(EMA):
 
     def __init__(self, half_life: int):
         super().__init__(half_life=f"{half_life}ba", update_interval="1ba")
+
+    def apply(self, event: Event, state: State, logger: Logger) -> None:
+        """As Composer does, without buffers: they are constants, which an average rounds and no checkpoint holds."""
+        super().apply(event, state, logger)
+        self.ema_model.named_buffers_dict = {}
 
     def restore_training_weights(self, model: nn.Module) -> None:
         """Composer leaves the averaged weights in the model after the last checkpoint; put the raw ones back."""

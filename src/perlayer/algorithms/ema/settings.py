@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perlayer.errors import require
+from perlayer.params import MOST_STEPS
 
 
 @dataclass(frozen=True)
@@ -14,4 +15,5 @@ class Settings:
     half_life: int  # updates after which a weight's share in the average has halved
 
     def __post_init__(self):
-        require(self.half_life >= 1, "half_life", "at least 1 update", self.half_life)
+        expected = f"from 1 to {MOST_STEPS} updates"
+        require(1 <= self.half_life <= MOST_STEPS, "half_life", expected, self.half_life)

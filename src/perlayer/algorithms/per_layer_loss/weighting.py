@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 
 from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.errors import require
+from perlayer.params import MOST_STEPS, is_number
+
+LEAST, MOST = 1e-6, 1e6  # beyond, float32 loses a readout's gradients beside the optimizer's epsilon, or their squares
+AMOUNT = "0, or 1e-6 to 1e6"
 
 
 class Section(NamedTuple):
@@ -61,9 +65,9 @@ def layer_weights(
     weights = {
         layer: kind.share(layer, moment, **arguments) * shape.weight(layer, last, **amounts) for layer in range(1, last)
     }
-    if not weights or not shape.NORMALIZED:
+    weights[last] = shape.weight(last, last, **amounts)  # asked at any depth, since it checks the shape
+    if last == 1 or not shape.NORMALIZED:
         return {**weights, last: 1.0}
-    weights[last] = shape.weight(last, last, **amounts)
     total = math.fsum(weights.values())
     return {layer: weight / total for layer, weight in weights.items()}
 
@@ -115,17 +119,17 @@ def check_section(section: str, mapping: Mapping[str, Any]) -> None:
 
 
 def _is_amount(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+    return is_number(value) and (value == 0 or LEAST <= value <= MOST)
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 1
+    return type(value) is int and 1 <= value <= MOST_STEPS
 
 
 VALUES = {
-    "float": ("a number from 0", _is_amount),
+    "float": (AMOUNT, _is_amount),
     "int": ("a whole number from 1", _is_count),
-    "list[float]": ("a list of numbers from 0", lambda value: type(value) is list and all(map(_is_amount, value))),
+    "list[float]": (f"a list, each {AMOUNT}", lambda value: type(value) is list and all(map(_is_amount, value))),
     "Duration": (
         "updates, a whole number from 1, or a share of the run between 0 and 1",
         lambda value: _is_count(value) or type(value) is float and 0 < value < 1,
