@@ -131,3 +131,8 @@ def test_a_design_with_attention_of_its_own_is_refused():
 
     with pytest.raises(UserError, match="value_residual: expected a residual design with the usual attention"):
         ValueResidual(Own(build(None).config), "identity")
+
+
+def test_every_question_to_a_design_reaches_the_one_inside():
+    asked = {name for name in vars(ResidualDesign) if not name.startswith("_")}
+    assert asked <= vars(ValueResidual).keys()

@@ -84,6 +84,9 @@ class ValueResidual(ResidualDesign):
         inner, first = state
         return self.design.detach(inner), None if first is None else first.detach()
 
+    def routing(self, state: tuple[Any, Tensor | None], sublayer: Sublayer) -> dict[str, Tensor]:
+        return self.design.routing(state[0], sublayer)
+
     def initialize(self, model: nn.Module) -> None:
         self.design.initialize(model)
 
