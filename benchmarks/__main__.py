@@ -22,6 +22,7 @@ BENCHMARKS = (
     "peak_memory",
     "composer_step",
     "optimizer_step",
+    "residual_designs",
     "tokenize_and_shard",
     "nothing_to_do",
     "warehouse_load",

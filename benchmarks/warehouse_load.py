@@ -12,7 +12,7 @@ from benchmarks.project import ROOT
 from perlayer import params
 from perlayer.questions import connect
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import ORDER, definitions
+from perlayer.warehouse.collect import DISSECTIONS, LAYER_METRICS, definitions
 
 BOUND = 10.0  # seconds
 SIZE = "qwen3_1_2b"
@@ -38,7 +38,7 @@ def rows() -> list[Row]:
 
 
 def write_warehouse(folder: Path) -> None:
-    """Write runs.parquet and layer_metrics.parquet as `collect` does, of made-up losses."""
+    """Write the tables as `collect` does, of made-up losses."""
     runs = {f"run_{seed:02}": {"residual": "sandwich", "readouts": "separate", "seed": seed} for seed in range(RUNS)}
     choices = params.load(ROOT / "params.yaml") | {"size": SIZE, "runs": runs}
     folder.mkdir()
@@ -49,7 +49,8 @@ def write_warehouse(folder: Path) -> None:
             marks = ", ".join("?" for _ in columns)
             connection.execute(f"INSERT INTO runs ({', '.join(columns)}) VALUES ({marks})", [*columns.values()])
         connection.execute(MADE_UP)
-        for table, order in (("runs", "run"), ("layer_metrics", ORDER)):
+        orders = {"runs": "run", **{table.name: table.order for table in (LAYER_METRICS, DISSECTIONS)}}
+        for table, order in orders.items():
             path = database.quoted(folder / f"{table}.parquet")
             connection.execute(f"COPY (FROM {table} ORDER BY {order}) TO {path} (FORMAT parquet, COMPRESSION zstd)")
 

@@ -18,6 +18,8 @@ retrain_heads:
   runs: [separate]
 lens:
   tuned: [separate]
+routing:
+  runs: []
 published: {}
 """
 

@@ -51,7 +51,7 @@ def test_claims_of_results_like_the_published_ones(judge):
         # Layers 0 to 5 of three runs and 0 to 11 of a published model.
         ("at 30 of 30 layers of 4 models", "yes"),
     ]
-    assert state == "answered"
+    assert state == "measured"
     setups = ["baseline", "probes", "separate", "shared", "shared_stop_gradient"]
     assert named == [(run, True) for run in setups]
     assert "The logit lens reads baseline at 6.600 nats after layer 1 and 3.000 after layer 6" in verdict
@@ -138,10 +138,10 @@ def test_without_lenses_no_claim_is_judged(judge):
 
 def test_some_lenses_answer_a_part(judge):
     claims, verdict, state, _ = judge(without=["tuned_lens", "published_lens"])
-    assert [holds for _, holds in claims] == ["yes", "yes", "yes", "no run"] and state == "partly answered"
+    assert [holds for _, holds in claims] == ["yes", "yes", "yes", "no run"] and state == "partly measured"
     assert "For the logit lens alone KL(final || lens) below the last layer is 1.290 in baseline" in verdict
     claims, verdict, state, _ = judge(["separate"])
-    assert [holds for _, holds in claims] == ["no run", "no run", "no run", "yes"] and state == "partly answered"
+    assert [holds for _, holds in claims] == ["no run", "no run", "no run", "yes"] and state == "partly measured"
     claims, _, _, _ = judge(["baseline", "probes"])
     assert [holds for _, holds in claims] == ["yes", "no run", "yes", "yes"]
 
@@ -151,7 +151,8 @@ def test_the_last_two_of_few_layers_say_nothing(judge, monkeypatch):
     monkeypatch.setattr(made_up, "RETRAINED", ())
     monkeypatch.setattr(made_up, "GAPS", {setup: {1: 0.3, 2: 0.1, 3: 0.0} for setup in made_up.GAPS})
     claims, verdict, _, _ = judge(["baseline", "separate"])
-    assert [holds for _, holds in claims] == ["yes", "yes", "no run", "yes"] and "last two" not in verdict
+    # Two models are compared, and without seeds nothing says what is noise between them.
+    assert [holds for _, holds in claims] == ["yes", "within noise", "no run", "yes"] and "last two" not in verdict
 
 
 def test_published_numbers_give_the_published_claims(warehouse_dir):

@@ -39,7 +39,7 @@ def test_costs_that_grow_with_depth(judge):
     claim, verdict, state = judge()
     # At six layers the mean of three pairs: 0.06 + (0, 0.004, -0.002).
     assert claim == ("+0.020 +0.040 +0.061 +0.090 (2, 4, 6, 12 layers)", "yes")
-    assert state == "answered"
+    assert state == "measured"
     assert (
         "at +0.020 at 2 layers, +0.040 at 4 layers, +0.061 at 6 layers and +0.090 at 12 layers (noise 0.005)" in verdict
     )
@@ -94,7 +94,15 @@ def test_one_depth_judges_nothing(judge):
 
 def test_depths_without_a_plain_model_are_left_out(judge):
     claim, _, state = judge([run for run in ALL if run != "depth_12"])
-    assert claim == ("+0.020 +0.040 +0.061 (2, 4, 6 layers)", "yes") and state == "answered"
+    assert claim == ("+0.020 +0.040 +0.061 (2, 4, 6 layers)", "yes") and state == "measured"
+
+
+def test_without_seeds_the_noise_is_not_known(judge):
+    claim, verdict, state = judge(["baseline", "separate", "depth_2", "separate_depth_2"])
+    assert claim == ("+0.020 +0.060 (2, 6 layers)", "within noise") and state == "measured"
+    assert "(noise not known: no seeds). So whether it gains or pays cannot be told." in verdict
+    # (0.06 - 0.02) / log2(6 / 2)
+    assert "changes by +0.025 nats (noise not known: no seeds): whether there is a trend cannot be told." in verdict
 
 
 def test_without_runs_nothing_is_judged(judge):

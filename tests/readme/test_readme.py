@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perlayer.environment import PREFIX, Machine
+from perlayer.model.config import design_names
 from perlayer.model.published_settings import parse_published
 from perlayer.params import load
 from perlayer.questions import connect
@@ -100,3 +101,44 @@ def test_every_make_target_exists():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"^make (\w+)|`make (\w+)`", README, flags=re.MULTILINE)):
         assert re.search(rf"^{target[0] or target[1]}:", makefile, flags=re.MULTILINE), target
+
+
+def test_the_residual_design_it_shows_works_as_the_file_alone(tmp_path, monkeypatch):
+    """At the start ReZero passes the embedding on; its gains then learn."""
+    import torch
+
+    from perlayer.model import config, residual
+    from perlayer.model.decoder import Decoder
+    from perlayer.optim.groups import parameter_groups
+    from perlayer.optim.hyperball import Hyperball
+    from perlayer.optim.settings import OptimizerSettings
+
+    (shown,) = [
+        block for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "class Design" in block
+    ]
+    (tmp_path / "rezero.py").write_text(shown)
+    monkeypatch.setattr(residual, "__path__", [*residual.__path__, str(tmp_path)])
+    monkeypatch.setattr(config, "design_names", lambda: ["rezero"])
+    monkeypatch.setattr("perlayer.model.residual.protocol.design_names", lambda: ["rezero"])
+    decoder = Decoder(config.ModelConfig("rezero", 2, 16, 32, 2, 2, 8, 10000.0, 1e-5, 20, 8, 1, True))
+    decoder.initialize(0)
+    tokens = torch.randint(2, 20, (4, 9), generator=torch.Generator().manual_seed(0))
+    first, *others = decoder(tokens[:, :-1])
+    assert all(torch.equal(first, other) for other in others)
+    settings = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
+    optimizer = Hyperball.from_settings(parameter_groups(decoder, settings), settings)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        logits = decoder.logits(decoder(tokens[:, :-1])[-1])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.5
+    assert all(block.mlp_gain.weight.item() != 0 for block in decoder.model.layers)
+
+
+def test_every_residual_design_is_explained():
+    for name in design_names():
+        assert f"`{name}`" in README

@@ -201,6 +201,15 @@ def test_labels_of_analyses_do_not_overlap_or_leave_the_figure(connection, modul
             assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
 
 
+def test_a_published_model_far_beyond_the_runs_flattens_none_of_them(connection, monkeypatch):
+    table = lenses.data(connection)
+    table.loc[(table["run"] == "deep_model") & (table["layer"] == 0), "logit_lens"] = 110.0
+    monkeypatch.setattr(lenses, "data", lambda _: table)
+    with style.theme():
+        figure = lenses.draw(connection)
+    assert figure.axes[0].get_ylim()[1] < 10 and texts(figure).count("110 nats") == 1
+
+
 def test_panels_of_lenses_do_not_overlap(connection):
     with style.theme():
         figure = lenses.draw(connection)

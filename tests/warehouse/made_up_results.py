@@ -123,6 +123,9 @@ TUNED_STEPS, CHECKPOINT = 10, 8
 LENS_ERROR = 0.01
 PUBLISHED = {"deep_model": 12}  # a published model and its layers
 
+STREAMS = 2  # of a run that routes between streams
+ROUTING = {"separate": "streams", "shared": "sources"}  # the runs that show how they route, and between what
+
 
 def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[str, Any]:
     """What params.yaml would say."""
@@ -133,6 +136,7 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
         "runs": runs,
         "retrain_heads": {"runs": [run for run in RETRAINED if run in runs]},
         "lens": {"tuned": [run for run in TUNED if run in runs]},
+        "routing": {"runs": [run for run in ROUTING if run in runs]},
         "published": {name: {"path": "a folder"} for name in PUBLISHED},
     }
 
@@ -304,10 +308,40 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
     tables = {("retrain_heads", run): retrained(run, size) for run in RETRAINED if run in runs}
     tables |= {("lens", run): lens(run, size) for run in runs}
     tables |= {("tuned_lens", run): lens(run, size, "tuned_lens") for run in TUNED if run in runs}
+    tables |= {("routing", run): routing(run, size) for run in ROUTING if run in runs}
     for name in PUBLISHED:
         kinds = [lens(name, "published", kind) for kind in ("logit_lens", "tuned_lens")]
         tables["published_lens", name] = pd.concat(kinds, ignore_index=True)
     return tables
+
+
+def routing(run: str, size: str = "nano") -> pd.DataFrame:
+    """The rows of routing: at place p stream k is read by 0.1 k + 0.01 p, source i by (i + 1) over their sum."""
+    rows = []
+    for place in range(2 * LAYERS + 1):
+        layer, sublayer = place // 2 + 1, ("attention", "mlp")[place % 2]
+        if place == 2 * LAYERS:
+            layer, sublayer = LAYERS, "head"
+        numbers = {}  # by metric, other_layer and stat
+        if ROUTING[run] == "sources":
+            weights = np.arange(1, place + 2) / sum(range(1, place + 2))
+            numbers |= {("source_weight", source, "mean"): weight for source, weight in enumerate(weights)}
+            numbers["source_entropy", None, "mean"] = -(weights * np.log(weights)).sum()
+        elif sublayer != "head":
+            for stream in range(1, STREAMS + 1):
+                numbers["read", stream, "mean"] = 0.1 * stream + 0.01 * place
+                numbers["write", stream, "mean"] = 1 - 0.05 * stream
+                numbers["mixing_into_1", stream, "mean"] = 1.0 / stream
+            for stat, factor in (("mean", 1.0), ("max", 2.0)):
+                numbers["forward_gain", None, stat] = factor * (1 + 0.1 * place)
+                numbers["backward_gain", None, stat] = factor * (1 + 0.2 * place)
+            numbers["least_column_sum", None, "mean"] = 1 - 0.02 * place
+        for (metric, other, stat), value in numbers.items():
+            row = {"layer": layer, "sublayer": sublayer, "other_layer": other}
+            rows.append({**row, "stat": stat, "metric": metric, "value": float(value)})
+    table = pd.DataFrame(rows).assign(run=run, size=size, analysis="routing")
+    order = ["run", "size", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
+    return table.astype({"layer": "int16", "other_layer": "Int16"})[order]
 
 
 def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame]) -> None:

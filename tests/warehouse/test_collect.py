@@ -35,11 +35,30 @@ def test_runs_say_what_params_say_and_how_the_runs_ended(warehouse_dir):
 
 def test_every_row_arrives(warehouse_dir):
     runs = [made_up.layer_metrics(run, definition) for run, definition in made_up.RUNS.items()]
-    rows = pd.concat([*runs, *made_up.analyses().values()])
+    read_by_lenses_or_heads = [table for (stage, _), table in made_up.analyses().items() if stage != "routing"]
+    rows = pd.concat([*runs, *read_by_lenses_or_heads])
     columns = list(rows.columns)
     expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
     found = read(warehouse_dir, "layer_metrics").sort_values(columns).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.astype({"other_layer": "float64"}), expected, check_dtype=False)
+
+
+def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
+    rows = pd.concat([made_up.routing(run) for run in made_up.ROUTING]).drop(columns="size")
+    columns = ["run", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
+    found = read(warehouse_dir, "dissections")
+    assert list(found.columns) == columns
+    expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
+    found = found.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_dissections_at_another_size_are_absent(tmp_path):
+    made_up.write(tmp_path, SOME)
+    made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate", "smoke")})
+    absent = collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
+    assert absent.analyses["routing"] == ["separate"]
+    assert read(tmp_path / "warehouse", "dissections").empty  # a table all the same
 
 
 def test_setting_is_all_but_seed_and_ema():
@@ -80,6 +99,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
             "lens": ["baseline", "separate"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
+            "routing": ["separate"],
             "tuned_lens": ["baseline"],
         },
     )
@@ -115,7 +135,7 @@ def test_analyses_do_not_change_what_is_said_of_runs(warehouse_dir, gather):
 
 
 def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
-    names = ["warehouse/runs.parquet", "warehouse/layer_metrics.parquet", "headline.json"]
+    names = [*(f"warehouse/{table}.parquet" for table in ("runs", "layer_metrics", "dissections")), "headline.json"]
     some = {run: made_up.RUNS[run] for run in ("probes", "baseline", "probes_seed_1", "separate", "depth_1")}
     made_up.write(tmp_path / "a", some)
     collect(made_up.params(some), tmp_path / "a", tmp_path / "a/warehouse")
@@ -264,6 +284,30 @@ def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda table: table.drop(columns=["stat"]), "expected the columns run, size, analysis, layer, sublayer,"),
+        (
+            lambda table: table.assign(value=table["value"].where(table["metric"] != "write", float("inf"))),
+            "routing, layer 1, attention: expected a finite write, found inf",
+        ),
+        (
+            lambda table: pd.concat([table, table[table["metric"] == "least_column_sum"].iloc[[3]]]),
+            "routing, layer 2, mlp: expected one least_column_sum, found 2",
+        ),
+        (damage_owner, "expected the rows of run separate alone, found another at size nano"),
+        (damage_rows, "found no rows"),
+        (lambda table: table.head(1).assign(layer="first"), "expected a parquet file of a dissection, found "),
+    ],
+)
+def test_damaged_dissections_are_named_in_one_line(tmp_path, damage, said):
+    made_up.write_analyses(tmp_path, {("routing", "separate"): damage(made_up.routing("separate"))})
+    with pytest.raises(UserError, match="analyses/routing/separate/routing.parquet") as error:
+        collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
 def test_two_files_where_one_belongs_are_named(tmp_path):
     made_up.write_analyses(tmp_path, {("lens", "baseline"): made_up.lens("baseline")})
     folder = tmp_path / "analyses/lens/baseline"
@@ -280,6 +324,7 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("retrain_heads", {"runs": [["probes"]]}, r"retrain_heads.runs: expected names, found \[\['probes'\]\]"),
         ("retrain_heads", {"runs": ["nobody"]}, "retrain_heads.runs: expected names of runs, found 'nobody'"),
         ("lens", {"tuned": ["deep_model"]}, "lens.tuned: expected names of runs, found 'deep_model'"),
+        ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
         ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
         ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
     ],

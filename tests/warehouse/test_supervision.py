@@ -30,10 +30,17 @@ def connection(supervision_dir):
         ({"weighting": {"shape": "sum", "scale": 0.5}}, "sum 0.5", None),
         ({"weighting": {"shape": "sqrt"}}, "sqrt 1", None),
         ({"weighting": {"shape": "layerskip"}}, "layerskip 0.2", None),
+        # Shapes and arguments that the view does not know are spelled out.
+        ({"weighting": {"shape": "few"}}, "few", None),
+        ({"weighting": {"shape": "few", "few": 1}}, "few few 1", None),
+        ({"weighting": {"shape": "few", "few": 2, "weight": 0.5}}, "few few 2, weight 0.5", None),
+        ({"weighting": {"shape": "few", "weights": {"first": [1, 2]}}}, "few weights (first [1, 2])", None),
+        ({"weighting": {"shape": "uniform", "weight": 0.5, "power": 2}}, "uniform power 2, weight 0.5", None),
     ],
 )
 def test_weights_are_named_and_summed(keys, weighting, total):
     runs = {"mine": {**made_up.SEPARATE, **keys}}
+    runs["mine"] |= {"algorithms": json.dumps(keys, sort_keys=True)}  # as `collect` writes it
     found = made_up.in_memory([], runs, 6).execute("SELECT weighting, total FROM ways").fetchone()
     assert found == (weighting, total if total is None else pytest.approx(total))
 
@@ -48,11 +55,35 @@ def test_weights_are_named_and_summed(keys, weighting, total):
         ({"schedule": {"kind": "rotational", "every": 5}}, "rotational 5"),
         ({"schedule": {"kind": "gradual"}}, "gradual"),
         ({"schedule": {"kind": "threshold", "loss": 3.5}}, "threshold 3.5"),
+        ({"schedule": {"kind": "mine", "step": 0.5}}, "mine step 0.5"),
+        ({"schedule": {"kind": "threshold", "loss": 3.5, "once": True}}, "threshold 3.5, once true"),
     ],
 )
 def test_schedules_are_named(keys, schedule):
     runs = {"mine": {**made_up.SHARED, **keys}}
     assert made_up.in_memory([], runs, 6).execute("SELECT schedule FROM ways").fetchone() == (schedule,)
+
+
+# Of 1200 updates: 19.32, 33.84, 36.24 and 133.2, rounded as Python rounds; and one at least.
+@pytest.mark.parametrize(
+    "schedule, unknown, known, ends",
+    [
+        ({"kind": "off", "step": 0.0161}, "off 1.61 %", "off 19", 19),
+        ({"kind": "off", "step": 0.0282}, "off 2.82 %", "off 34", 34),
+        ({"kind": "linear_to_zero", "steps": 0.0302}, "linear to zero 3.02 %", "linear to zero 36", 36),
+        ({"kind": "linear_to_zero", "steps": 0.111}, "linear to zero 11.1 %", "linear to zero 133", 133),
+        ({"kind": "off", "step": 0.0001}, "off 0.01 %", "off 1", 1),
+        ({"kind": "off", "step": 20}, "off 20", "off 20", 20),
+        ({"kind": "rotational", "every": 5}, "rotational 5", "rotational 5", None),
+        ({"kind": "constant"}, "constant", "constant", None),
+    ],
+)
+def test_durations_are_updates_once_the_steps_are_known(schedule, unknown, known, ends):
+    with made_up.in_memory([], {"mine": {**made_up.SHARED, "schedule": schedule}}, 6) as connection:
+        whole = ends if unknown == known else None
+        assert connection.execute("SELECT schedule, ends FROM ways").fetchone() == (unknown, whole)
+        connection.execute("UPDATE runs SET steps = 1200")
+        assert connection.execute("SELECT schedule, ends FROM ways").fetchone() == (known, ends)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +92,7 @@ def test_schedules_are_named(keys, schedule):
         ({}, ("all below", "none", "none")),
         ({"gradient_reach": "own_layer"}, ("own layer", "none", "none")),
         ({"gradient_reach": {"reach": "own_layer"}}, ("own layer", "none", "none")),
+        ({"gradient_reach": {"reach": "own_layer", "of": 2}}, ("own layer, of 2", "none", "none")),
         ({"gradient_surgery": "per_token"}, ("all below", "per token", "none")),
         ({"gradient_surgery": {"kind": "per_token"}}, ("all below", "per token", "none")),
         ({"layer_dropout": {"most": 0.1, "over_training": "constant"}}, ("all below", "none", "0.1 constant")),
@@ -72,7 +104,24 @@ def test_reach_surgery_and_dropout_are_named(keys, named):
     assert made_up.in_memory([], runs, 6).execute("SELECT reach, surgery, layer_dropout FROM ways").fetchone() == named
 
 
-def test_ways_are_runs_that_train_their_layers_to_be_read_and_differ_in_nothing_else():
+@pytest.mark.parametrize(
+    "keys, other",
+    [
+        ({}, ""),
+        ({"weighting": made_up.FIFTH, "gradient_reach": "own_layer"}, ""),
+        ({"mine": 2, "gradient_reach": "own_layer"}, "mine 2"),
+        (
+            {"mine": {"share_of": 0.5, "kind": "own_kind"}, "more": True},
+            "mine (share of 0.5, kind own kind), more true",
+        ),
+    ],
+)
+def test_keys_that_the_view_does_not_know_are_told(keys, other):
+    runs = {"mine": {**made_up.SEPARATE, **keys}}
+    assert made_up.in_memory([], runs, 6).execute("SELECT other FROM ways").fetchone() == (other,)
+
+
+def test_ways_are_all_runs_that_train_their_layers_to_be_read():
     runs = {
         "mine": made_up.SEPARATE,
         "watched": {**made_up.SHARED, "gradient_cosines": {"every": 10}},
@@ -82,8 +131,9 @@ def test_ways_are_runs_that_train_their_layers_to_be_read_and_differ_in_nothing_
         "dropout": {**made_up.PLAIN, "layer_dropout": {"most": 0.1}},
         "else": {**made_up.SEPARATE, "multi_token": {"modules": 1}},
     }
-    found = made_up.in_memory([], runs, 6).execute("SELECT run, algorithms FROM ways ORDER BY run").fetchall()
-    assert found == [("mine", "{}"), ("shallow", "{}"), ("watched", "{}")]
+    found = made_up.in_memory([], runs, 6).execute("SELECT run, algorithms, other FROM ways ORDER BY run").fetchall()
+    further = ("else", '{"multi_token": {"modules": 1}}', "multi token (modules 1)")
+    assert found == [further, ("mine", "{}", ""), ("shallow", "{}", ""), ("watched", "{}", "")]
 
 
 def test_supervision_is_what_the_last_layer_pays(connection):
@@ -96,7 +146,9 @@ def test_supervision_is_what_the_last_layer_pays(connection):
         assert json.loads(way["algorithms"]) == {
             key: value for key, value in definition.items() if key not in ("residual", "readouts", "seed", "layers")
         }
-        assert way["loss"] == pytest.approx(made_up.final(definition, way["layers"]))
+        dropout = run == "layerskip"
+        assert way["measured_on"] == ("held out" if dropout else "train")
+        assert way["loss"] == pytest.approx((made_up.held_out if dropout else made_up.final)(definition, way["layers"]))
         assert way["first_layer_loss"] == pytest.approx(made_up.final(definition, 1))
         if run in made_up.SUPERVISION:
             assert way["difference"] == pytest.approx(made_up.COSTS[run][0])
@@ -147,6 +199,25 @@ def test_no_share_is_removed_of_a_cost_within_the_noise(cost):
     losses = {("base", 0): 2.0, ("base", 1): 2.2, ("sep", 0): 2.0 + cost, ("fix", 0): 2.0}
     found = last_layers(losses).execute("SELECT saved, removed FROM supervision WHERE run = 'fix_0'").fetchone()
     assert found == (pytest.approx(cost), None)
+
+
+def test_runs_that_drop_layers_are_judged_by_held_out_loss():
+    kinds = {"base": made_up.PLAIN, "usual": made_up.SHARED, "skip": {**made_up.SHARED, "layer_dropout": {"most": 0.1}}}
+    train = {("base", 0): 2.0, ("base", 1): 2.1, ("usual", 0): 2.6, ("skip", 0): 3.0}
+    held_out = {("base", 0): 2.5, ("base", 1): 2.7, ("usual", 0): 3.5, ("skip", 0): 2.75}
+    runs = {f"{name}_{seed}": {**kinds[name], "seed": seed} for name, seed in train}
+    rows = [
+        {"run": f"{name}_{seed}", "layer": 2, "value": value, "split": split}
+        for split, losses in (("train", train), ("val", held_out))
+        for (name, seed), value in losses.items()
+    ]
+    found = made_up.in_memory(rows, runs).execute(
+        "SELECT run, measured_on, loss, difference, noise, saved, saved_noise, removed FROM supervision ORDER BY run"
+    )
+    # 2.75 - 2.5 against 2.7 - 2.5; 3.5 - 2.75 of 3.5 - 2.5; and 2.6 - 2.0 against 2.1 - 2.0.
+    expected = [("held out", 2.75, 0.25, 0.2, 0.75, 0.2, 0.75), ("train", 2.6, 0.6, 0.1, None, None, None)]
+    for (run, *numbers), mine, name in zip(found.fetchall(), expected, ("skip_0", "usual_0"), strict=True):
+        assert run == name and numbers == [mine[0], *(value and pytest.approx(value) for value in mine[1:])]
 
 
 def test_without_a_baseline_there_is_a_loss_and_no_difference():

@@ -283,11 +283,13 @@ def test_held_out_spread_over_seeds(connection):
 def test_retraining_is_before_and_after(connection):
     found = {row[:2]: row[2:] for row in connection.execute("FROM retraining").fetchall()}
     assert found.keys() == {(run, layer) for run in made_up.RETRAINED for layer in range(1, made_up.LAYERS + 1)}
-    for (run, layer), (readout, before, after, change, error, tokens) in found.items():
+    for (run, layer), (readout, before, after, change, error, tokens, move, apart) in found.items():
         assert readout == ("head" if layer == made_up.LAYERS else made_up.READOUT.get(run, run))
         assert before == pytest.approx(made_up.held_out(made_up.RUNS[run], layer))
         assert change == made_up.CHANGES[run][layer] and after - before == pytest.approx(change)
         assert (error, tokens) == (made_up.CHANGE_ERROR, made_up.RETRAINING_STEPS * made_up.TOKENS)
+        # Evaluated every 5 of 20 updates, on a straight line.
+        assert (move, apart) == (pytest.approx(change / 4), 5)
 
 
 def test_retrained_gap_sets_probes_beside_separate_heads(connection):
@@ -325,8 +327,8 @@ def test_retrained_gap_keeps_to_the_design_and_shows_one_side_alone():
     columns = "residual, probes, separate, probes_before, separate_after, gap_before, noise"
     found = made_up.in_memory(rows, runs).execute(f"SELECT {columns} FROM retrained_gap ORDER BY ALL").fetchall()
     assert found == [
-        ("pre_ln", None, "pre_ln", None, 2.5, None, 0.0),
-        ("sandwich", "probes_seed_1", None, 3.0, None, None, 0.0),
+        ("pre_ln", None, "pre_ln", None, 2.5, None, None),
+        ("sandwich", "probes_seed_1", None, 3.0, None, None, None),
     ]
 
 
@@ -365,7 +367,8 @@ def test_a_million_rows_answer_in_seconds(tmp_path):
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT * FROM ({million_rows(1)})) TO '{folder}/layer_metrics.parquet'")
         connection.execute(database.sql("tables"))
-        connection.execute(f"COPY runs TO '{folder}/runs.parquet'")
+        for table in ("runs", "dissections"):
+            connection.execute(f"COPY {table} TO '{folder}/{table}.parquet'")
     start = time.perf_counter()
     with database.connect(folder) as connection:
         found = connection.execute("SELECT run, layer, loss FROM final_loss ORDER BY ALL").fetchall()
@@ -379,3 +382,37 @@ def million_rows(millions):
     return f"""SELECT 'run_' || (i // 50000) AS run, 'nano' AS size, i % 5000 + 1 AS step, 0 AS tokens,
         (i // 5000) % 10 + 1 AS layer, NULL::SMALLINT AS other_layer, 'separate' AS readout, 1 AS ahead,
         'train' AS split, 'loss' AS metric, (i % 5000 + 1)::DOUBLE AS value FROM range({millions} * 1000000) AS t(i)"""
+
+
+@pytest.mark.parametrize(
+    "differences, noises, holds",
+    [
+        ([0.2, 0.3], [0.1, 0.1], "yes"),
+        ([0.2, 0.05], [0.1, 0.1], "within noise"),
+        ([0.2, -0.2], [0.1, 0.1], "no"),
+        ([0.2], [None], "within noise"),
+        ([-0.2], [None], "within noise"),
+        ([0.2, 0.3], [0.1, None], "within noise"),
+        ([-0.2, 0.3], [0.1, None], "no"),
+    ],
+)
+def test_nothing_is_beyond_a_noise_that_is_not_known(connection, differences, noises, holds):
+    sql = "SELECT judged($differences::DOUBLE[], $noises::DOUBLE[])"
+    assert connection.execute(sql, {"differences": differences, "noises": noises}).fetchone() == (holds,)
+
+
+def test_routing_is_a_row_a_sublayer_and_stream_or_source(connection):
+    table = connection.execute("FROM routing").df().set_index(["run", "place", "other_layer"]).sort_index()
+    row = table.loc["separate", 3, 2]
+    assert (row["layer"], row["sublayer"]) == (2, "mlp")
+    assert (row["read"], row["write"]) == (pytest.approx(0.23), pytest.approx(0.9))
+    assert pd.isna(row["forward_gain"]) and pd.isna(row["source_weight"])
+    of_none = "FROM routing WHERE run = 'separate' AND place = 3 AND other_layer IS NULL"
+    product = connection.execute(of_none).df().iloc[0]
+    columns = ["forward_gain", "greatest_forward_gain", "backward_gain", "greatest_backward_gain", "least_column_sum"]
+    assert product[columns].tolist() == pytest.approx([1.3, 2.6, 1.6, 3.2, 0.94])
+    head = connection.execute("FROM routing WHERE run = 'shared' AND sublayer = 'head' ORDER BY other_layer").df()
+    assert set(head["place"]) == {2 * made_up.LAYERS} and head["source_weight"].sum() == pytest.approx(1)
+    weights = head.dropna(subset="other_layer")["source_weight"]
+    assert weights.tolist() == pytest.approx([(source + 1) / 91 for source in range(13)])
+    assert head["source_entropy"].count() == 1

@@ -6,11 +6,20 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer.questions import f16, q1, q2, q5, q6
+from perlayer.questions import f16, q1, q2, q3, q4, q5, q6, q9
 from perlayer.questions.question import Question, sql, state
 from perlayer.warehouse import database
 
-QUESTIONS: tuple[Question, ...] = (q1.QUESTION, q2.QUESTION, q5.QUESTION, q6.QUESTION, f16.QUESTION)
+QUESTIONS: tuple[Question, ...] = (
+    q1.QUESTION,
+    q2.QUESTION,
+    q3.QUESTION,
+    q4.QUESTION,
+    q5.QUESTION,
+    q6.QUESTION,
+    q9.QUESTION,
+    f16.QUESTION,
+)
 
 __all__ = ["QUESTIONS", "Question", "claims_view", "connect", "sql", "state"]
 

@@ -5,7 +5,8 @@
 -- than enough. Where two models are compared, seeds matter: it is the greatest of those three standard errors and of the
 -- spreads among runs that differ in nothing but seed or EMA: of the last layer of plain runs, of the separate heads at
 -- that layer, and of the baseline's lens at that layer. Where several layers must agree, one that disagrees by more than
--- the noise denies the claim, and one that agrees by less leaves it within noise.
+-- the noise denies the claim, and one that agrees by less leaves it within noise. Noise that is not known, for lack of seeds
+-- or standard errors, leaves nothing beyond it.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'Baseline: the loss of its logit lens falls with every layer', '9.329 8.784 7.898 7.406 5.351 4.182 (130m)'),
@@ -27,7 +28,7 @@ baseline AS (
     QUALIFY row_number() OVER (ORDER BY seed, ema, setup, run) = 1
 ),
 lens AS (
-    SELECT layer, last, loss, coalesce(loss_standard_error, 0) AS error
+    SELECT layer, last, loss, loss_standard_error AS error
     FROM lenses JOIN baseline USING (run)
     WHERE readout = 'logit_lens' AND layer > 0
 ),
@@ -37,16 +38,17 @@ steps AS (
     FROM lens
 ),
 lens_spread AS (
-    SELECT layer, max(loss) - min(loss) AS spread
+    SELECT layer, CASE WHEN count(DISTINCT seed) > 1 THEN max(loss) - min(loss) END AS spread
     FROM lenses JOIN plain USING (run) WHERE readout = 'logit_lens' GROUP BY layer
 ),
 floor AS (
-    SELECT coalesce(max(spread), 0) AS floor
+    SELECT max(spread) AS floor
     FROM held_out_spread JOIN plain USING (run) WHERE layer = last
 ),
 heads AS (
     SELECT lens.layer, lens.loss - held_out.loss AS difference,
-        greatest(floor, coalesce(spreads.spread, 0), coalesce(lens_spread.spread, 0), 3 * error) AS noise
+        CASE WHEN coalesce(floor, spreads.spread, lens_spread.spread) + error IS NOT NULL
+            THEN greatest(floor, spreads.spread, lens_spread.spread, 3 * error) END AS noise
     FROM setups
     JOIN held_out USING (run)
     JOIN lens USING (layer)
@@ -61,15 +63,14 @@ heads AS (
 ends AS (
     SELECT max(loss) FILTER (layer = 1) AS first_loss, max(loss) FILTER (layer = last - 2) AS before,
         max(loss) FILTER (layer = last) AS last_loss,
-        3 * sqrt(sum(error ** 2 * CASE WHEN layer = last - 2 THEN 1 ELSE 0.25 END)
-            FILTER (layer IN (1, last - 2, last))) AS noise,
-        3 * sqrt(sum(error ** 2) FILTER (layer IN (1, last))) AS noise_of_fall
-    FROM lens WHERE last > 3
+        CASE WHEN count(error) = 3
+            THEN 3 * sqrt(sum(error ** 2 * CASE WHEN layer = last - 2 THEN 1 ELSE 0.25 END)) END AS noise,
+        CASE WHEN count(error) = 3 THEN 3 * sqrt(sum(error ** 2) FILTER (layer IN (1, last))) END AS noise_of_fall
+    FROM lens WHERE last > 3 AND layer IN (1, last - 2, last)
 ),
 pairs AS (
     SELECT run, layer, logit.kl_final_lens - tuned.kl_final_lens AS difference,
-        3 * sqrt(coalesce(logit.kl_final_lens_standard_error, 0) ** 2
-            + coalesce(tuned.kl_final_lens_standard_error, 0) ** 2) AS noise
+        3 * sqrt(logit.kl_final_lens_standard_error ** 2 + tuned.kl_final_lens_standard_error ** 2) AS noise
     FROM (SELECT *, max(layer) OVER (PARTITION BY run) AS last FROM lenses WHERE readout = 'logit_lens') AS logit
     JOIN (SELECT * FROM lenses WHERE readout = 'tuned_lens') AS tuned USING (run, layer)
     WHERE layer < last

@@ -73,7 +73,8 @@ def _costs(connection: duckdb.DuckDBPyConnection) -> list[str]:
     floor = connection.execute(
         "SELECT spread, runs FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
     ).fetchone()
-    return [text + (f"; {floor[1]} plain runs end {floor[0]:.3f} nats apart." if floor else ".")]
+    known = f"{floor[1]} plain runs end {floor[0]:.3f} nats apart" if floor else "the noise is not known: no seeds"
+    return [f"{text}; {known}."]
 
 
 def _beside(gap: float) -> str:

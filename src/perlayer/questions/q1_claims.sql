@@ -3,7 +3,8 @@
 -- What counts as noise: the last layer is compared in pairs of one seed, so from three pairs on it is 3 standard errors.
 -- Elsewhere it is the greatest spread among runs that differ in nothing but seed or EMA: that of the last layer of the
 -- baseline, and that of the layer itself within its own setup. Where several layers must agree, one that disagrees by
--- more than the noise denies the claim, and one that agrees by less leaves it within noise.
+-- more than the noise denies the claim, and one that agrees by less leaves it within noise. Without seeds the noise is not
+-- known (null), and nothing is beyond it.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'Ordinary models: every further layer lowers the loss', '3.971 3.543 3.417 3.343 3.294 3.260'),
@@ -22,7 +23,7 @@ published (position, quantity, published) AS (VALUES
     (11, 'The last layer costs least with separate heads, more with a shared head, most with stop-gradient',
         '+0.094 < +0.114 < +0.128')
 ),
-floor AS (SELECT coalesce(max(spread), 0) AS floor FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'),
+floor AS (SELECT max(spread) AS floor FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'),
 setups AS (
     SELECT run, member, seed, readouts AS setup, layers AS last
     FROM groups
@@ -38,7 +39,7 @@ gaps AS (
     SELECT setup, layer, last,
         CASE WHEN layer = last THEN coalesce(costs.difference, gap) ELSE gap END AS gap,
         CASE WHEN layer = last AND costs.noise IS NOT NULL THEN costs.noise
-            ELSE greatest(floor, coalesce(spread, 0)) END AS noise
+            ELSE greatest(floor, spread) END AS noise
     FROM gap
     JOIN (SELECT DISTINCT run, setup, last FROM setups) USING (run)
     LEFT JOIN seed_spread USING (run, layer, readout)
@@ -52,13 +53,13 @@ steps_of_depth AS (
 ),
 middle AS (
     SELECT min(gap) FILTER (layer > 1 AND layer < last) AS inside, min(gap) FILTER (layer = 1) AS first_gap,
-        min(gap) FILTER (layer = last) AS last_gap, arg_min(layer, gap) AS lowest, max(noise) AS noise
+        min(gap) FILTER (layer = last) AS last_gap, arg_min(layer, gap) AS lowest,
+        CASE WHEN count(noise) = count(*) THEN max(noise) END AS noise
     FROM gaps
     WHERE setup = 'separate'
 ),
 shallower AS (
-    SELECT final_loss.loss - ordinary.loss AS difference, greatest(floor, coalesce(spread, 0)) AS noise,
-        ordinary.layers
+    SELECT final_loss.loss - ordinary.loss AS difference, greatest(floor, spread) AS noise, ordinary.layers
     FROM (SELECT DISTINCT run, last FROM setups WHERE setup = 'separate')
     JOIN final_loss USING (run)
     JOIN ordinary ON ordinary.residual = 'sandwich' AND ordinary.layers = last - 2
@@ -121,7 +122,7 @@ judged AS (
     SELECT 3,
         string_agg(signed(gap), ' ' ORDER BY layer), list(layer ORDER BY layer),
         CASE WHEN bool_or(layer = last AND abs(gap) > noise) OR bool_or(layer < last AND gap < -noise) THEN 'no'
-            WHEN bool_or(layer < last AND gap > noise) THEN 'yes'
+            WHEN bool_or(layer < last AND gap > noise) AND bool_and(noise IS NOT NULL) THEN 'yes'
             ELSE 'within noise' END
     FROM gaps WHERE setup = 'probes' AND layer >= last - 1 HAVING count(*) = 2
 )

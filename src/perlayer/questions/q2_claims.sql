@@ -1,11 +1,12 @@
 -- The one published statement that growing depth can be held against; it says nothing of a trend. Differences are nats
 -- per token, in pairs of one seed.
 --
--- What counts as noise is three standard errors from three pairs on, else the spread of plain runs of the recipe's depth.
+-- What counts as noise is three standard errors from three pairs on, else the spread of plain runs of the recipe's depth;
+-- without either nothing is beyond it.
 -- One depth that disagrees by more than the noise denies the claim, and one that agrees by less leaves it within noise.
 -- It takes two depths to judge it.
 WITH costs AS (
-    SELECT layers, difference, coalesce(noise, 0) AS noise
+    SELECT layers, difference, noise
     FROM supervision
     WHERE residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}' AND difference IS NOT NULL
 ),

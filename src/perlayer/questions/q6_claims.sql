@@ -4,7 +4,8 @@
 -- of the last layer of plain runs, and that of the layer itself within its own setup, or within either setup where both
 -- are compared (view retrained_gap). It is wider than the standard error over held-out sequences, which says how well
 -- one run's change is known, but not what another seed would do. Where several layers must agree, one that disagrees by
--- more than the noise denies the claim, and one that agrees by less leaves it within noise.
+-- more than the noise denies the claim, and one that agrees by less leaves it within noise. Without seeds the noise is not
+-- known (null), and nothing is beyond it.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'Separate heads: retrained, every layer ends higher than before', 'slightly higher at every layer (300m)'),
@@ -35,7 +36,7 @@ measured (position, measured, layers, differences, noises) AS (
         CASE WHEN avg(gap_before) > 0
             THEN format('{:.0f} % of {:.3f} nats', 100 * (1 - avg(gap_after) / avg(gap_before)), avg(gap_before))
             ELSE format('no gap to close: {:.3f} nats', avg(gap_before)) END,
-        NULL, [avg(gap_after) - avg(gap_before) / 2], [avg(noise)]
+        NULL, [avg(gap_after) - avg(gap_before) / 2], [CASE WHEN count(noise) = count(*) THEN avg(noise) END]
     FROM layers WHERE NOT last AND gap_after IS NOT NULL HAVING count(*) > 0
 ),
 judged AS (

@@ -22,8 +22,10 @@ class Question:
         numbers_title: what that table shows.
         claims: SQL of its published claims: position, quantity, published, measured, holds; one row a claim, always.
         figures: the names of the figures that show it, the most telling first.
-        verdict: sentences computed from the numbers.
+        verdict: sentences computed from the numbers; an empty line begins a new paragraph.
         signed: columns of `numbers` that hold differences, which show their sign.
+        testing: SQL of one truth value: whether the runs are too few to settle what they measure; None when no number
+            of runs was named.
         published: SQL of the published numbers, in columns like those of `numbers`; None when none were published.
         published_title: where those come from, and at what size.
     """
@@ -38,6 +40,7 @@ class Question:
     figures: tuple[str, ...]
     verdict: Callable[[duckdb.DuckDBPyConnection], str]
     signed: tuple[str, ...] = ()
+    testing: str | None = None
     published: str | None = None
     published_title: str | None = None
 
@@ -48,11 +51,17 @@ def sql(name: str) -> str:
 
 
 def state(connection: duckdb.DuckDBPyConnection, question: Question) -> str:
-    """`answered` when every claim has been measured, `not yet run` when none has, else `partly answered`."""
+    """`not yet run` when no claim has been measured, `testing` when the runs that measure them are too few.
+
+    Else `measured` when every claim has been, and `partly measured` when some have. It says that there are numbers, not
+    what they decide: a claim that has been measured may lie within the noise.
+    """
     holds = [
         row[0] for row in connection.execute("SELECT holds FROM claims WHERE question = ?", [question.key]).fetchall()
     ]
     unmeasured = holds.count("no run")
-    if unmeasured == 0:
-        return "answered"
-    return "not yet run" if unmeasured == len(holds) else "partly answered"
+    if unmeasured == len(holds):
+        return "not yet run"
+    if question.testing and connection.execute(question.testing).fetchone()[0]:
+        return "testing"
+    return "partly measured" if unmeasured else "measured"

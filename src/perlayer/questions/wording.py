@@ -25,8 +25,18 @@ def layers(numbers: list[int]) -> str:
     return f"layer{'' if len(numbers) == 1 else 's'} {listed([str(number) for number in numbers])}"
 
 
-def claims_fared(connection: duckdb.DuckDBPyConnection, question: str) -> str:
-    """How the published claims of a question fare, in one sentence."""
+def noise_of(noise: float | None) -> str:
+    """What counts as noise, or that nothing says what does."""
+    return "noise not known: no seeds" if noise is None else f"noise {noise:.3f}"
+
+
+def beyond(value: float, noise: float | None) -> bool:
+    """Whether a difference is greater than its noise; nothing is beyond a noise that is not known."""
+    return noise is not None and abs(value) > noise
+
+
+def claims_fared(connection: duckdb.DuckDBPyConnection, question: str, claim: str = "published claim") -> str:
+    """How the claims of a question fare, in one sentence."""
     counts = dict(
         connection.execute(
             "SELECT holds, count(*) FROM claims WHERE question = ? GROUP BY holds", [question]
@@ -36,4 +46,4 @@ def claims_fared(connection: duckdb.DuckDBPyConnection, question: str) -> str:
     words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
     parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
     total = sum(counts.values())
-    return f"Of {total} published claim{'' if total == 1 else 's'}, at size {size}: {', '.join(parts)}."
+    return f"Of {total} {claim}{'' if total == 1 else 's'}, at size {size}: {', '.join(parts)}."

@@ -126,7 +126,7 @@ def _question(connection: duckdb.DuckDBPyConnection, question: Question, figures
         "title": question.title,
         "background": question.background,
         "state": state(connection, question),
-        "verdict": question.verdict(connection),
+        "verdict": question.verdict(connection).split("\n\n"),
         "figures": [_figure(name, figures_dir) for name in question.figures],
         "numbers": _table(connection, question.numbers),
         "numbers_title": question.numbers_title,

@@ -14,33 +14,70 @@ from perlayer.params import recipe
 from perlayer.warehouse import database
 from perlayer.warehouse.headline import headline
 
-COLUMNS = {
-    "run": "VARCHAR",
-    "size": "VARCHAR",
-    "step": "INTEGER",
-    "tokens": "BIGINT",
-    "layer": "SMALLINT",
-    "other_layer": "SMALLINT",
-    "readout": "VARCHAR",
-    "ahead": "TINYINT",
-    "split": "VARCHAR",
-    "metric": "VARCHAR",
-    "value": "DOUBLE",
-}
-# One order of rows everywhere: sums of the same numbers in another order differ in their last digits.
-ORDER = "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"
+
+class Table(NamedTuple):
+    """What is expected of the files from which one table is filled."""
+
+    name: str
+    holds: str
+    columns: Mapping[str, str]  # of the files; `size` is theirs alone where the table lacks it
+    order: str  # of rows everywhere: sums of the same numbers in another order differ in their last digits
+    key: str  # of what there is one number each
+    place: str  # an expression that says where a number stands
+
+
+LAYER_METRICS = Table(
+    "layer_metrics",
+    "losses",
+    {
+        "run": "VARCHAR",
+        "size": "VARCHAR",
+        "step": "INTEGER",
+        "tokens": "BIGINT",
+        "layer": "SMALLINT",
+        "other_layer": "SMALLINT",
+        "readout": "VARCHAR",
+        "ahead": "TINYINT",
+        "split": "VARCHAR",
+        "metric": "VARCHAR",
+        "value": "DOUBLE",
+    },
+    order="run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step",
+    key="step, layer, other_layer, readout, ahead, split, metric",
+    place="concat('step ', step, ', layer ', layer)",
+)
+DISSECTIONS = Table(
+    "dissections",
+    "a dissection",
+    {
+        "run": "VARCHAR",
+        "size": "VARCHAR",
+        "analysis": "VARCHAR",
+        "layer": "SMALLINT",
+        "sublayer": "VARCHAR",
+        "other_layer": "SMALLINT",
+        "stat": "VARCHAR",
+        "metric": "VARCHAR",
+        "value": "DOUBLE",
+    },
+    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST",
+    key="analysis, layer, sublayer, other_layer, stat, metric",
+    place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
+)
 WATCHES = ("ema", "gradient_cosines")  # what looks on and changes nothing in training
 NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
 NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", *WATCHES)
 
 # The stages that read finished models, and where params.yaml names the models each of them reads: a list of names, or
-# a mapping of them. A stage leaves one table of the columns above in analyses/STAGE/NAME/.
+# a mapping of them. A stage leaves one table in analyses/STAGE/NAME/.
 ANALYSES = {
     "retrain_heads": "retrain_heads.runs",
     "lens": "runs",
     "tuned_lens": "lens.tuned",
     "published_lens": "published",
+    "routing": "routing.runs",
 }
+DISSECTING = ("routing",)  # those whose table is one of dissections, not of per-layer metrics
 PUBLISHED = "published"  # the size of a published model, and the section that names them
 
 # What the end of a run says of it: the last layer, which has the head.
@@ -71,11 +108,11 @@ class Absent(NamedTuple):
 
 
 def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> Absent:
-    """Write runs.parquet, layer_metrics.parquet and headline.json from what the runs and their analyses have left.
+    """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
-    That is `metrics_dir`/runs/RUN/layers.parquet and the one table in each `metrics_dir`/analyses/STAGE/NAME. Both
-    tables of the warehouse are sorted, so the same results give the same bytes. What has no results at the current
-    size is absent, which is no error.
+    That is `metrics_dir`/runs/RUN/layers.parquet and the one table in each `metrics_dir`/analyses/STAGE/NAME. The
+    tables of the warehouse (runs, layer_metrics, dissections) are sorted, so the same results give the same bytes. What
+    has no results at the current size is absent, which is no error.
 
     Args:
         params: all of params.yaml.
@@ -92,7 +129,8 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     absent = []
     for definition in definitions(params):
         run = definition["run"]
-        definition["present"] = _load(connection, metrics_dir / "runs" / run / "layers.parquet", run, params["size"])
+        path = metrics_dir / "runs" / run / "layers.parquet"
+        definition["present"] = _load(connection, LAYER_METRICS, path, run, params["size"])
         if not definition["present"]:
             absent.append(run)
         names = ", ".join(definition)
@@ -104,14 +142,16 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     absent_analyses = {}
     for stage, names in models.items():
         size = PUBLISHED if ANALYSES[stage] == PUBLISHED else params["size"]
+        table = DISSECTIONS if stage in DISSECTING else LAYER_METRICS
         folder = metrics_dir / "analyses" / stage
-        missing = [name for name in names if not _load(connection, _only_table(folder / name), name, size)]
+        missing = [name for name in names if not _load(connection, table, _only_table(folder / name), name, size)]
         if missing:
             absent_analyses[stage] = missing
 
     warehouse_dir.mkdir(parents=True, exist_ok=True)
     _write(connection, "runs", "run", warehouse_dir)
-    _write(connection, "layer_metrics", ORDER, warehouse_dir)
+    for table in (LAYER_METRICS, DISSECTIONS):
+        _write(connection, table.name, table.order, warehouse_dir)
     text = json.dumps(headline(connection), indent=2)
     (metrics_dir / "headline.json").write_text(text + "\n", encoding="utf-8")
     return Absent(absent, absent_analyses)
@@ -202,44 +242,45 @@ def _only_table(folder: Path) -> Path:
     return files[0] if files else folder / "absent.parquet"
 
 
-def _load(connection: duckdb.DuckDBPyConnection, path: Path, run: str, size: str) -> bool:
+def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, run: str, size: str) -> bool:
     """Insert the rows of one run or published model; False when there are none at this size."""
     if not path.exists():
         return False
     source = f"read_parquet({database.quoted(path)})"
     try:
         found = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        missing = [name for name in COLUMNS if name not in found]
+        missing = [name for name in table.columns if name not in found]
         if missing:
-            raise UserError(f"{path}: expected the columns {', '.join(COLUMNS)}, found no {', '.join(missing)}")
+            raise UserError(f"{path}: expected the columns {', '.join(table.columns)}, found no {', '.join(missing)}")
         owners = connection.execute(f"SELECT DISTINCT run, size FROM {source} ORDER BY ALL").fetchall()
         if len(owners) != 1 or owners[0][0] != run:
             names = ", ".join(f"{owner} at size {owner_size}" for owner, owner_size in owners) or "no rows"
             raise UserError(f"{path}: expected the rows of run {run} alone, found {names}")
         if owners[0][1] != size:
             return False
-        _check_values(connection, source, path)
-        columns = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in COLUMNS.items())
-        connection.execute(f"INSERT INTO layer_metrics BY NAME SELECT {columns} FROM {source} ORDER BY {ORDER}")
+        _check_values(connection, table, source, path)
+        mine = {row[0] for row in connection.execute(f"DESCRIBE {table.name}").fetchall()}
+        columns = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in table.columns.items() if name in mine)
+        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT {columns} FROM {source} ORDER BY {table.order}")
     except duckdb.Error as error:
-        raise UserError(f"{path}: expected a parquet file of losses, found {database.first_line(error)}") from None
+        said = database.first_line(error)
+        raise UserError(f"{path}: expected a parquet file of {table.holds}, found {said}") from None
     return True
 
 
-def _check_values(connection: duckdb.DuckDBPyConnection, source: str, path: Path) -> None:
-    key = "step, layer, other_layer, readout, ahead, split, metric"
+def _check_values(connection: duckdb.DuckDBPyConnection, table: Table, source: str, path: Path) -> None:
     bad = connection.execute(
-        f"SELECT step, layer, metric, value FROM {source} WHERE value IS NULL OR NOT isfinite(value) "
-        "ORDER BY ALL LIMIT 1"
+        f"SELECT {table.place}, metric, value FROM {source} WHERE value IS NULL OR NOT isfinite(value) "
+        f"ORDER BY {table.key} LIMIT 1"
     ).fetchone()
     if bad:
-        raise UserError(f"{path}: step {bad[0]}, layer {bad[1]}: expected a finite {bad[2]}, found {bad[3]}")
+        raise UserError(f"{path}: {bad[0]}: expected a finite {bad[1]}, found {bad[2]}")
     twice = connection.execute(
-        f"SELECT step, layer, metric, count(*) AS times FROM {source} GROUP BY {key} HAVING times > 1 "
-        "ORDER BY ALL LIMIT 1"
+        f"SELECT {table.place}, metric, count(*) AS times FROM {source} GROUP BY {table.key} HAVING times > 1 "
+        f"ORDER BY {table.key} LIMIT 1"
     ).fetchone()
     if twice:
-        raise UserError(f"{path}: step {twice[0]}, layer {twice[1]}: expected one {twice[2]}, found {twice[3]}")
+        raise UserError(f"{path}: {twice[0]}: expected one {twice[1]}, found {twice[2]}")
 
 
 def _write(connection: duckdb.DuckDBPyConnection, table: str, order: str, folder: Path) -> None:

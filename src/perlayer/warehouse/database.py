@@ -12,7 +12,7 @@ import duckdb
 
 from perlayer.errors import UserError
 
-TABLES = ("runs", "layer_metrics")
+TABLES = ("runs", "layer_metrics", "dissections")
 VIEWS = (
     "final_loss",
     "curves",
@@ -30,8 +30,13 @@ VIEWS = (
     "lenses",
     "by_readout",
     "gradient_cosines",
+    "routing",
     "ways",
     "supervision",
+    "design_layers",
+    "design_costs",
+    "depth_steps",
+    "depth_order",
 )
 
 
@@ -52,7 +57,7 @@ def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConne
     file of its own and moved into place, so that processes that read or build it at the same time do no harm.
 
     Args:
-        warehouse_dir: the folder of runs.parquet and layer_metrics.parquet.
+        warehouse_dir: the folder of the tables, TABLE.parquet each.
         claims: statements that make further views.
 
     Raises:

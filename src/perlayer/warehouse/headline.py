@@ -53,7 +53,8 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
     the baseline of the same seed, with its standard error over seeds. `heads_or_features`, below the last layer: by how
     much retraining changes probes and separate heads on average, and what share of the gap between them it closes.
     `lenses`, below the last layer: how far lenses on the baseline lie from its output, mean KL(final output || lens).
-    `supervision`: what every other way to supervise the layers costs the last one, and separate heads at other depths.
+    `supervision`: what every other way to supervise the layers costs the last one, and separate heads at other depths;
+    by held-out loss where layers are dropped in training.
     `gradients`: mean cosine over training of the layer losses' summed gradient with that of the final loss.
     What no run can tell is left out.
     """

@@ -5,6 +5,9 @@ They import what draws inside their functions, since the page of the report need
 
 from perlayer.report.figures import (
     depth_cost,
+    depth_order,
+    design_cost,
+    designs,
     final_loss_by_layer,
     fixes,
     gradient_cosines,
@@ -17,6 +20,7 @@ from perlayer.report.figures import (
     related_work,
     retrained_heads,
     retraining_curves,
+    routing,
     switch_off,
 )
 
@@ -37,5 +41,9 @@ FIGURES = {
         retraining_curves,
         lenses,
         lens_agreement,
+        routing,
+        designs,
+        design_cost,
+        depth_order,
     )
 }

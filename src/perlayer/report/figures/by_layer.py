@@ -17,6 +17,15 @@ BEHIND = {"ordinary": ("ordinary models", "s", ":"), "probes": ("probes", "o", "
 GREY = "#9a9a9a"
 
 
+# What the captions of those figures say of both panels.
+PANELS = (
+    "Left: final training loss of the run of the lowest seed. Right: the same minus the ordinary model of that depth, "
+    "and at the last layer the mean difference from the baseline of the same seed: bars are three standard errors "
+    "where there are three pairs or more, and a point without them is one seed, to be held against the grey band, the "
+    "noise floor of the last layer. The right axis is linear near zero and logarithmic beyond."
+)
+
+
 class Look(NamedTuple):
     """How a run is drawn, and what it is called at its line."""
 
@@ -24,13 +33,11 @@ class Look(NamedTuple):
     colour: str
     marker: str
     dashes: str
-    hollow: bool
 
     def keywords(self) -> dict[str, Any]:
         """As seaborn's line plots take it."""
-        face = "white" if self.hollow else self.colour
-        edge = {"markerfacecolor": face, "markeredgecolor": self.colour, "markeredgewidth": 1.1}
-        return {"color": self.colour, "marker": self.marker, "markersize": 5.5, "linestyle": self.dashes, **edge}
+        marker = {"marker": self.marker, "markersize": 5.5, "markeredgewidth": 0}
+        return {"color": self.colour, "linestyle": self.dashes, **marker}
 
 
 def shown(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
@@ -103,6 +110,9 @@ def draw(connection: duckdb.DuckDBPyConnection, where: str, looks: Mapping[str, 
         for axes, column in ((left, "loss"), (right, "gap")):
             seaborn.lineplot(mine, x="layer", y=column, errorbar=None, ax=axes, **look.keywords())
         labels.append((mine["layer"].iloc[0], mine["loss"].iloc[0], look.label, look.colour))
+    for way in shown(connection, f"({where}) AND seeds >= 3").itertuples():  # the last layer is a mean over seeds
+        bar = {"ecolor": looks[way.run].colour, "elinewidth": 1.2, "capsize": 3}
+        right.errorbar(way.layers, way.difference, way.noise, fmt="none", **bar)
     left.set(title="Loss", ylabel="Final training loss (nats per token)")
     style.layer_ticks(left, rows["layer"], room=0.42)
     gaps = rows["gap"].dropna()

@@ -60,9 +60,12 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     else:
         _draw_costs(right, paired, connection, palette)
     style.add_note(figure, _absent(connection))
-    ends = [(depth, *end) for depth, end in rows.groupby("depth")[["layer", "loss"]].last().iterrows()]
-    named = [(layer, loss, f"{depth} layer{'' if depth == 1 else 's'}", palette[depth]) for depth, layer, loss in ends]
-    style.label_lines(left, named)
+    # Named where they begin, since they end on top of each other.
+    starts = [(depth, *start) for depth, start in rows.groupby("depth")[["layer", "loss"]].first().iterrows()]
+    named = [
+        (layer, loss, f"{depth} layer{'' if depth == 1 else 's'}", palette[depth]) for depth, layer, loss in starts
+    ]
+    style.label_lines(left, named, side="left")
     return figure
 
 
@@ -77,7 +80,7 @@ def _draw_layers(axes: Axes, rows: pd.DataFrame, connection: duckdb.DuckDBPyConn
     look = {"color": "#222222", "marker": "s", "linestyle": ":", "linewidth": 1, "markersize": 5, "markeredgewidth": 0}
     axes.plot(plain["layers"], plain["loss"], zorder=1, label="plain models", **look)
     axes.set(title="Loss by layer", xlabel="Layer", ylabel="Final training loss (nats per token)")
-    _depth_axis(axes, [*rows["layer"], *plain["layers"]])
+    _depth_axis(axes, [*rows["layer"], *plain["layers"]], room=0.3)
     if not plain.empty:
         axes.legend(frameon=False, loc="upper right")
 
@@ -98,7 +101,8 @@ def _draw_costs(axes: Axes, costs: pd.DataFrame, connection: duckdb.DuckDBPyConn
     _depth_axis(axes, costs["depth"])
 
 
-def _depth_axis(axes: Axes, layers: list[int] | pd.Series) -> None:
+def _depth_axis(axes: Axes, layers: list[int] | pd.Series, room: float = 0.0) -> None:
+    """Depths on a logarithmic axis, with `room` for words before the first, as a share of the width."""
     from matplotlib.ticker import NullLocator
 
     ticks = sorted({int(layer) for layer in layers})
@@ -106,7 +110,8 @@ def _depth_axis(axes: Axes, layers: list[int] | pd.Series) -> None:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(ticks, [str(layer) for layer in ticks])
-    axes.set_xlim(min(layers) / 1.2, max(layers) * 1.2)
+    least, most = min(layers) / 1.2, max(layers) * 1.2
+    axes.set_xlim(least / (most / least) ** (room / (1 - room)), most)
 
 
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:

@@ -14,14 +14,12 @@ if TYPE_CHECKING:
 
 TITLE = "Two fixes and both: less weight, and each loss training its own layer alone"
 CAPTION = (
-    "Separate heads by the weight of every layer loss, beside 1 for the last (hollow and dashed: less than 1), and by "
-    "what a layer loss trains: all layers below (orange) or its own layer alone (green). Probes and ordinary models "
-    "stand behind, in grey. Left: final training loss of the run of the lowest seed. Right: the same minus the "
-    "ordinary model of that depth, and at the last layer the mean difference from the baseline of the same seed; the "
-    "grey band is the noise floor of the last layer. The right axis is linear near zero and logarithmic beyond."
+    "Separate heads by the weight of every layer loss, beside 1 for the last (dashed: less than 1), and by what a "
+    "layer loss trains: all layers below (orange) or its own layer alone (green). Probes and ordinary models stand "
+    f"behind, in grey. {by_layer.PANELS}"
 )
 RUNS = """readouts = 'separate' AND weighting LIKE 'uniform %' AND schedule = 'constant' AND surgery = 'none'
-    AND layer_dropout = 'none'"""
+    AND layer_dropout = 'none' AND other = '' AND total IS NOT NULL"""
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
@@ -41,8 +39,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         looks[way.run] = by_layer.Look(
             label=f"weight {weight}" + (", own layer" if own else ", all below"),
             colour="#009E73" if own else "#D55E00",
-            marker="^" if own else "D",
+            marker={(False, True): "D", (False, False): "o", (True, True): "^", (True, False): "v"}[own, full],
             dashes="-" if full else "--",
-            hollow=not full,
         )
     return by_layer.draw(connection, RUNS, looks)

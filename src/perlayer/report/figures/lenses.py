@@ -10,13 +10,15 @@ from perlayer.report.figures import style
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TITLE = "Every finished model, by what reads its layers"
 CAPTION = (
     "One panel a run or published model: the held-out loss of its logit lens and tuned lens, of the readout it was "
     "trained with, and of that readout retrained on the frozen layers (hollow). Layer 0 is the embedding. All panels "
-    "share the logarithmic loss axis; a published model has a vocabulary of its own, so compare the shapes alone."
+    "share the logarithmic loss axis, which ends where the runs do: what a published model has beyond stands at its "
+    "upper edge, with its value. It has a vocabulary of its own, so compare the shapes alone."
 )
 COLUMNS = 4
 
@@ -63,9 +65,14 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         axes.set(xlabel="", ylabel="Held-out loss (nats)" if axes.get_subplotspec().is_first_col() else "")
     for axes in grid.flatten()[len(models) :]:
         axes.set_axis_off()
-    losses = table[list(style.READINGS)].stack()
+    losses = table.set_index("size")[list(style.READINGS)].stack()
+    trained = losses[losses.index.get_level_values("size") != "published"]
+    # Layer 0 of a published model may lie at a hundred nats, and would flatten all others.
+    top = 1.04 * (trained if len(trained) else losses).max()
     style.log_scale(grid[0, 0], (1, 1.5, 2, 3, 4, 5, 6, 8))
-    grid[0, 0].set_ylim(losses.min() / 1.04, losses.max() * 1.04)
+    grid[0, 0].set_ylim(losses.min() / 1.04, top)
+    for axes, model in zip(grid.flatten(), models):
+        _mark_beyond(axes, table[table["run"] == model], top)
     handles = [
         Line2D([], [], label=label, **_look(reading))
         for reading, (label, *_) in style.READINGS.items()
@@ -74,6 +81,18 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
     style.add_note(figure, _not_read(connection))
     return figure
+
+
+def _mark_beyond(axes: Axes, table: pd.DataFrame, top: float) -> None:
+    """An arrow at the upper edge for each layer that lies beyond it, and the greatest value."""
+    beyond = table.set_index("layer")[list(style.READINGS)].stack()
+    beyond = beyond[beyond > top]
+    for layer, reading in beyond.index:
+        axes.plot(layer, top, marker="^", color=style.READINGS[reading][1], markersize=6, clip_on=False, zorder=5)
+    if len(beyond):
+        layer, _ = beyond.idxmax()
+        place = {"xytext": (7, -3), "textcoords": "offset points", "va": "top", "fontsize": "small"}
+        axes.annotate(f"{beyond.max():.0f} nats", (layer, top), path_effects=style.halo(), **place)
 
 
 def _look(reading: str, small: bool = False) -> dict[str, object]:

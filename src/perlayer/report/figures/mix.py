@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 TITLE = "Weights over depth, without and with gradient surgery"
 CAPTION = (
     "Separate heads with the same weight at every layer (orange) or weights that rise with depth and have that mean "
-    "(purple), without (filled, solid) and with gradient surgery (hollow, dashed): at every token and layer the part "
-    "of the readout's gradient that opposes the gradient from above is dropped. In black separate heads at weight 1, "
-    "in grey probes and ordinary models. Left: final training loss of the run of the lowest seed. Right: the same "
-    "minus the ordinary model of that depth, and at the last layer the mean difference from the baseline of the same "
-    "seed; the grey band is the noise floor of the last layer. The right axis is linear near zero and logarithmic "
-    "beyond."
+    "(purple), without (solid) and with gradient surgery (dashed): at every token and layer the part of the readout's "
+    "gradient that opposes the gradient from above is dropped. In black separate heads at weight 1, in grey probes and "
+    f"ordinary models. {by_layer.PANELS}"
 )
-RUNS = """readouts = 'separate' AND schedule = 'constant' AND reach = 'all below' AND layer_dropout = 'none' AND (
+RUNS = """readouts = 'separate' AND schedule = 'constant' AND reach = 'all below' AND layer_dropout = 'none'
+    AND other = '' AND total IS NOT NULL AND (
     algorithms = '{}' OR weighting LIKE 'linear %' OR weighting LIKE 'uniform %' AND weighting <> 'uniform 1'
 )"""
 
@@ -42,12 +40,11 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         shape, weight = way.weighting.split()
         cut = way.surgery != "none"
         words = "rising, mean" if shape == "linear" else "uniform"
-        colour, marker = ("#AA4499", "o") if shape == "linear" else ("#D55E00", "D")
+        colour, markers = ("#AA4499", "ov") if shape == "linear" else ("#D55E00", "Ds")
         looks[way.run] = by_layer.Look(
             label=f"{words} {weight}" + (", surgery" if cut else ""),
             colour="#222222" if way.algorithms == "{}" else colour,
-            marker=marker,
+            marker=markers[cut],
             dashes="--" if cut else "-",
-            hollow=cut,
         )
     return by_layer.draw(connection, RUNS, looks)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
     from matplotlib.patheffects import withStroke
 
 # Colours of Okabe and Ito, which colour-blind readers tell apart; markers for print without colour.
@@ -228,14 +228,16 @@ def not_retrained(connection: duckdb.DuckDBPyConnection) -> str:
     return "Not drawn, not retrained yet: " + ", ".join(absent) if absent else ""
 
 
-def log_scale(axes: Axes, subs: tuple[float, ...]) -> None:
-    """A logarithmic y axis with plain numbers at `subs` times powers of ten."""
+def log_scale(axes: Axes, subs: tuple[float, ...], minor: bool = True) -> None:
+    """A logarithmic y axis with plain numbers at `subs` times powers of ten, and ticks between them if `minor`."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=subs))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
+    if not minor:
+        axes.yaxis.get_minor_locator().set_params(subs=[])
 
 
 def add_note(figure: Figure, text: str) -> None:
@@ -244,13 +246,56 @@ def add_note(figure: Figure, text: str) -> None:
         figure.supxlabel(text, fontsize="small", color="#555555", ha="left", x=0.01, wrap=True)
 
 
-def draw_floor(axes: Axes, connection: duckdb.DuckDBPyConnection) -> float | None:
-    """A line at zero and a grey band of the noise floor of the last layer around it; returns that floor, if any."""
+def draw_floor(axes: Axes, connection: duckdb.DuckDBPyConnection, upright: bool = False) -> float | None:
+    """A line at zero and a grey band of the noise floor of the last layer around it; returns that floor, if any.
+
+    Upright where differences go from left to right.
+    """
     floor = connection.execute(FLOOR).fetchone()[0]
+    span, line = (axes.axvspan, axes.axvline) if upright else (axes.axhspan, axes.axhline)
     if floor:
-        axes.axhspan(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
-    axes.axhline(0, color="#222222", linewidth=0.8)
+        span(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
+    line(0, color="#222222", linewidth=0.8)
     return floor
+
+
+def small_multiples(figure: Figure | SubFigure, names: Iterable[str], columns: int) -> dict[str, Axes]:
+    """Titled axes of a shared y axis by name, in their order, at most `columns` in a row."""
+    names = list(dict.fromkeys(names))
+    columns = min(columns, len(names))
+    grid = figure.subplots(-(-len(names) // columns), columns, sharey=True, squeeze=False).flatten()
+    for axes, name in zip(grid, names):
+        axes.set_title(name, fontsize="medium")
+    for axes in grid[len(names) :]:
+        axes.set_axis_off()
+    return dict(zip(names, grid))
+
+
+def outer_labels(axes: Axes, x: str, y: str) -> None:
+    """Names of the axes at the left and lower edges of a grid alone."""
+    place = axes.get_subplotspec()
+    axes.set(xlabel=x if place.is_last_row() else "", ylabel=y if place.is_first_col() else "")
+
+
+def absent_designs(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the runs of residual designs, plain or with separate heads, that are not here; empty when all are."""
+    rows = connection.execute(
+        """SELECT min_by(run, row(seed, run)) AS run FROM runs
+        WHERE full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
+        GROUP BY residual, readouts = 'separate' HAVING NOT bool_or(present)
+        ORDER BY design_place(residual), residual, readouts = 'separate'"""
+    ).fetchall()
+    note = "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
+    return ". ".join(part for part in (note, designs_without_run(connection)) if part)
+
+
+def designs_without_run(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the published residual designs that no run names; empty without any."""
+    rows = connection.execute(
+        """SELECT design[2] FROM (SELECT unnest(published_designs()) AS design)
+        WHERE design[1] NOT IN (SELECT residual FROM runs) ORDER BY design_place(design[1])"""
+    ).fetchall()
+    return "Named by no run: " + ", ".join(name for (name,) in rows) if rows else ""
 
 
 def say(axes: Axes, sentence: str) -> None:

@@ -20,8 +20,8 @@ CAPTION = (
     "of it, running means over 50 steps."
 )
 RUNS = """readouts = 'shared' AND weighting = 'uniform 1' AND reach = 'all below' AND surgery = 'none'
-    AND layer_dropout = 'none'
-    AND (schedule = 'constant' OR schedule LIKE 'off %' OR schedule LIKE 'linear to zero %')"""
+    AND layer_dropout = 'none' AND other = ''
+    AND (schedule = 'constant' OR ends IS NOT NULL OR schedule LIKE 'off %' OR schedule LIKE 'linear to zero %')"""
 COLOURS = ("#0072B2", "#E69F00", "#AA4499", "#56B4E9", "#D55E00")  # of those that are switched off, in turn
 EARLY = """
     SELECT curves.run, layer, readout, step, curves.tokens, avg(loss) OVER (
@@ -73,7 +73,6 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     if whole.empty:
         return style.empty_figure("No shared head stands beside a baseline of its seed yet.")
     ways = by_layer.shown(connection, RUNS).set_index("run").loc[list(dict.fromkeys(whole["run"]))]
-    ways["ends"] = [_ends(schedule) for schedule in ways["schedule"]]
     ways = ways.sort_values(["ends", "schedule"], na_position="first")
     colours = dict(zip(ways.index[ways["ends"].notna()], COLOURS * len(ways)))
     colours = {run: colours.get(run, style.SETUPS["shared"][1]) for run in ways.index}
@@ -88,7 +87,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         seaborn.lineplot(table, units="seed", estimator=None, linewidth=0.8, alpha=0.35, **look)
         seaborn.lineplot(table, linewidth=1.8, **look)
     for run, ends in ways["ends"].dropna().items():
-        left.axvline(ends, color=colours[run], linewidth=1, linestyle=":")
+        left.axvline(int(ends), color=colours[run], linewidth=1, linestyle=":")
     left.set(title="The first tenth", xlabel="Update", ylabel="Minus the baseline (nats per token)")
     right.set(title="All of the training", ylabel="")
     style.token_ticks(right)
@@ -96,20 +95,11 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     ends = whole.groupby(["run", "seed"]).last().groupby("run")
     named = ends["difference"].mean().items()
     last = whole["tokens"].max()
-    style.label_lines(
-        right, [(last, difference, _words(ways.loc[run, "schedule"]), colours[run]) for run, difference in named]
-    )
+    style.label_lines(right, [(last, difference, _words(ways.loc[run]), colours[run]) for run, difference in named])
     return figure
 
 
-def _ends(schedule: str) -> float | None:
-    """The update from which a schedule leaves nothing of the layer losses."""
-    number = schedule.rpartition(" ")[2]
-    return float(number) if number.isdigit() else None
-
-
-def _words(schedule: str) -> str:
-    if schedule == "constant":
+def _words(way: pd.Series) -> str:
+    if way["schedule"] == "constant":
         return "on throughout"
-    kind, _, number = schedule.rpartition(" ")
-    return f"off after step {number}" if kind == "off" else f"to zero by step {number}"
+    return f"{'off after' if way['schedule'].startswith('off ') else 'to zero by'} step {way['ends']}"

@@ -1,13 +1,15 @@
--- What the claims of all questions share.
+-- What views and the claims of all questions share.
 
 -- A difference in nats, with its sign.
 CREATE MACRO signed(difference) AS format('{:+.3f}', round(difference, 3) + 0.0);
 
 -- Whether differences that a claim says are above 0 are: one below 0 by more than its noise denies it, and one that is
--- above by less leaves it within noise.
+-- above by less leaves it within noise. Where the noise is not known (null), nothing is beyond it.
 CREATE MACRO judged(differences, noises) AS
-    CASE WHEN list_bool_or(list_transform(list_zip(differences, noises), lambda pair: pair[1] < -pair[2])) THEN 'no'
-        WHEN list_bool_and(list_transform(list_zip(differences, noises), lambda pair: pair[1] > pair[2])) THEN 'yes'
+    CASE WHEN list_bool_or(list_transform(list_zip(differences, noises),
+            lambda pair: pair[1] < -coalesce(pair[2], 'infinity'::DOUBLE))) THEN 'no'
+        WHEN list_bool_and(list_transform(list_zip(differences, noises),
+            lambda pair: pair[1] > coalesce(pair[2], 'infinity'::DOUBLE))) THEN 'yes'
         ELSE 'within noise' END;
 
 -- The layers that numbers are of, in brackets after them; nothing for null.
@@ -17,3 +19,36 @@ CREATE MACRO of_layers(layers) AS
         WHEN len(layers) > 2 AND layers[-1] - layers[1] = len(layers) - 1
             THEN format(' (layers {} to {})', layers[1], layers[-1])
         ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END;
+
+-- JSON as words: what is nested stands in brackets.
+CREATE MACRO in_words(value) AS
+    replace(replace(replace(translate(CAST(value AS VARCHAR), '{}"', '()'), ':', ' '), ',', ', '), '_', ' ');
+
+-- The fields of a JSON object but for some, each by its name and what it holds; the value of the field `alone` stands
+-- without its name. Nothing for what is no object.
+CREATE MACRO arguments(object, skipped, alone) AS
+    coalesce(array_to_string(list_transform(
+        list_filter(json_keys(object), lambda name: NOT list_contains(skipped, name)),
+        lambda name: CASE WHEN name = alone THEN '' ELSE replace(name, '_', ' ') || ' ' END
+            || in_words(json_extract(object, name))
+    ), ', '), '');
+
+-- A key of a run that holds one value, alone or in a field beside others.
+CREATE MACRO section(held, field, usual) AS
+    CASE WHEN held IS NULL THEN usual
+        WHEN json_type(held) = 'OBJECT' THEN concat_ws(', ',
+            in_words(coalesce(json_extract_string(held, field), usual)), nullif(arguments(held, [field], ''), ''))
+        ELSE in_words(held) END;
+
+-- The residual designs in the order in which they are shown, and what they are called; others come after them.
+CREATE MACRO published_designs() AS [
+    ['sandwich', 'Sandwich-LN'], ['pre_ln', 'Pre-LN'], ['layernorm_scaling', 'LayerNorm Scaling'],
+    ['deepnorm', 'DeepNorm'], ['keel', 'KEEL'], ['hyper_connections', 'Hyper-Connections'], ['mhc', 'mHC'],
+    ['attnres_full', 'AttnRes full'], ['attnres_block', 'AttnRes block'], ['moda', 'MoDA']
+];
+CREATE MACRO design_place(residual) AS
+    coalesce(list_position(list_transform(published_designs(), lambda design: design[1]), residual), 100);
+CREATE MACRO design_name(residual) AS coalesce(
+    list_extract(list_transform(published_designs(), lambda design: design[2]), design_place(residual)),
+    replace(residual, '_', ' ')
+);

@@ -1,4 +1,4 @@
--- The two tables that `collect` writes as parquet: what the runs are, and every number they gave.
+-- The tables that `collect` writes as parquet: what the runs are, and every number they gave.
 
 CREATE TABLE runs (
     run VARCHAR NOT NULL PRIMARY KEY,
@@ -65,3 +65,23 @@ COMMENT ON COLUMN layer_metrics.ahead IS '1 for the next token, 2 for the one af
 COMMENT ON COLUMN layer_metrics.split IS 'train or val, which is held-out text';
 COMMENT ON COLUMN layer_metrics.metric IS 'What was measured. Training: loss, bits_per_byte, parameters, ema_loss. Gradients, over the parameters of the layers: gradient_norm, gradient_cosine (with the gradient of the final loss), and at the last layer summed_gradient_norm and summed_gradient_cosine (of the sum over the losses below). Retrained: loss, change (held-out loss after minus before). Lenses: loss, kl_final_lens = KL(final output || lens), kl_lens_final = KL(lens || final output), top5_overlap, argmax_agreement, entropy, sample_kl_final_lens (on the sample that chose the checkpoint). Their NAME_standard_error is over held-out sequences, evaluated_tokens how many targets were read';
 COMMENT ON COLUMN layer_metrics.value IS 'The number; losses, divergences and entropies in nats per token';
+
+CREATE TABLE dissections (
+    run VARCHAR NOT NULL,
+    analysis VARCHAR NOT NULL,
+    layer SMALLINT NOT NULL,
+    sublayer VARCHAR,
+    other_layer SMALLINT,
+    stat VARCHAR NOT NULL,
+    metric VARCHAR NOT NULL,
+    value DOUBLE NOT NULL
+);
+COMMENT ON TABLE dissections IS 'One row a number: what one finished model showed when it was taken apart';
+COMMENT ON COLUMN dissections.run IS 'The run, or the published model, which has no row in runs';
+COMMENT ON COLUMN dissections.analysis IS 'What was done: routing (by which weights the sublayers read and write)';
+COMMENT ON COLUMN dissections.layer IS 'The layer, from 1; 0 is the embedding';
+COMMENT ON COLUMN dissections.sublayer IS 'attention or mlp of that layer; head for the model''s own readout, at the last layer; null for the whole layer';
+COMMENT ON COLUMN dissections.other_layer IS 'The second place of a pair, else null. Routing: the stream, from 1, or the source, from 0, the embedding';
+COMMENT ON COLUMN dissections.stat IS 'How the tokens of held-out text were brought to one number: mean, standard_deviation, min or max';
+COMMENT ON COLUMN dissections.metric IS 'What was measured. Routing: read, write (weight of a stream); mixing_into_K (what stream K takes of a stream); product_into_K, of the mixing matrices from the first sublayer to this one multiplied, and its forward_gain (greatest |row sum|), backward_gain (greatest |column sum|) and least_column_sum; source_weight (attention over sources) and source_entropy (nats)';
+COMMENT ON COLUMN dissections.value IS 'The number';

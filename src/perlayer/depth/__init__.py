@@ -1,0 +1,1 @@
+"""Dissections: how a finished model uses its depth."""

@@ -1,0 +1,40 @@
+"""What a dissection publishes: one row a number, in one schema for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+
+SCHEMA = pa.schema(
+    [
+        ("run", pa.string()),
+        ("size", pa.string()),
+        ("analysis", pa.string()),
+        ("layer", pa.int16()),
+        ("sublayer", pa.string()),
+        ("other_layer", pa.int16()),
+        ("stat", pa.string()),
+        ("metric", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a dissection."""
+
+    layer: int
+    sublayer: str  # attention, mlp or head
+    metric: str
+    stat: str  # how the tokens were brought to one number
+    value: float
+    other_layer: int | None = None  # what else the number is about, where it is about two places
+
+
+def dissections_table(run: str, size: str, analysis: str, numbers: Sequence[Number]) -> pa.Table:
+    """One row a number, in the schema that every dissection has."""
+    shared = {"run": run, "size": size, "analysis": analysis}
+    return pa.Table.from_pylist([{**shared, **asdict(number)} for number in numbers], SCHEMA)

@@ -1,0 +1,121 @@
+"""Whether what reads a plain model falls with depth, in every residual design."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+TITLE = "Whether loss falls with depth, in every residual design"
+CAPTION = (
+    "Above, one panel a residual design: held-out loss of a plain model after each layer, by what reads it, in the run "
+    "of the lowest seed; rings mark layers that end above the one before by more than the noise. The loss axis is "
+    "logarithmic. Below: Kendall's tau of layer and loss, -1 where every layer lowers it; in the grey part the order "
+    "is no clearer than chance makes (as few rising pairs have a probability of 0.05 or more in a random order)."
+)
+COLUMNS = 5
+LOOKS = {  # label, colour, marker, dashes
+    "probes": (*style.SETUPS["probes"], "-"),
+    "logit_lens": style.READINGS["logit_lens"],
+    "tuned_lens": style.READINGS["tuned_lens"],
+}
+# AttnRes beside the baseline, then the rest.
+PLACE = "CASE WHEN residual = 'sandwich' THEN 0 WHEN starts_with(residual, 'attnres') THEN 1 ELSE 2 END"
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """One row a design, readout and layer, with tau and p of the whole line."""
+    return connection.execute(
+        f"""SELECT residual, design_name(residual) AS design, readout, steps.run, layer, loss, rise, noise,
+            coalesce(rise > noise, false) AS rises, tau, rising, pairs, p, chance
+        FROM depth_steps AS steps LEFT JOIN depth_order USING (residual, readout)
+        ORDER BY {PLACE}, design_place(residual), residual,
+            array_position(['probes', 'logit_lens', 'tuned_lens'], readout), layer"""
+    ).df()
+
+
+def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
+    """The figure of what is present."""
+    table = data(connection)
+    if table.empty:
+        return style.empty_figure("No plain model has been read after every layer yet.")
+    rows = -(-table["design"].nunique() // COLUMNS)
+    figure = style.new_figure(10.5, 2.15 * rows + 3.1)
+    top, bottom = figure.subfigures(2, 1, height_ratios=[2.15 * rows + 0.5, 2.6])
+    _draw_losses(top, table)
+    _draw_tau(bottom, table)
+    style.add_note(bottom, _absent(connection))
+    return figure
+
+
+def _draw_losses(figure: SubFigure, table: pd.DataFrame) -> None:
+    import seaborn
+    from matplotlib.lines import Line2D
+
+    panels = style.small_multiples(figure, table["design"], COLUMNS)
+    for design, axes in panels.items():
+        mine = table[table["design"] == design]
+        for readout in LOOKS:
+            line = mine[mine["readout"] == readout]
+            if line.empty:
+                continue
+            seaborn.lineplot(line, x="layer", y="loss", errorbar=None, ax=axes, **_look(readout))
+            risen = line[line["rises"]]
+            axes.scatter(risen["layer"], risen["loss"], s=60, facecolors="none", edgecolors="#222222", zorder=4)
+        style.layer_ticks(axes, mine["layer"], ticks=7)
+        style.outer_labels(axes, "Layer", "Held-out loss (nats)")
+    style.log_scale(axes, (1, 1.5, 2, 3, 4, 5, 6, 8), minor=False)
+    axes.set_ylim(table["loss"].min() / 1.08, table["loss"].max() * 1.08)  # room for rings
+    handles = [Line2D([], [], label=LOOKS[name][0], **_look(name)) for name in LOOKS if name in set(table["readout"])]
+    ring = {"marker": "o", "markersize": 8, "linestyle": "", "markerfacecolor": "none", "color": "#222222"}
+    handles.append(Line2D([], [], label="above the layer before", **ring))
+    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
+
+
+def _look(readout: str) -> dict[str, object]:
+    _, colour, marker, dashes = LOOKS[readout]
+    look = {"color": colour, "marker": marker, "linestyle": dashes}
+    return {**look, "linewidth": 1.3, "markersize": 4, "markeredgewidth": 0}
+
+
+def _draw_tau(figure: SubFigure, table: pd.DataFrame) -> None:
+    axes = figure.subplots()
+    ends = table.dropna(subset="tau").drop_duplicates(["design", "readout"])
+    if ends.empty:
+        style.say(axes, "It takes two layers to speak of an order.")
+        return
+    designs = list(dict.fromkeys(table["design"]))
+    deepest = ends.loc[ends["pairs"].idxmax()]
+    # Half a pair below: tau takes no value in between.
+    axes.axhspan(deepest["chance"] - 1 / deepest["pairs"], 1.1, color="#bbbbbb", alpha=0.4, linewidth=0)
+    for shift, readout in zip((-0.18, 0.0, 0.18), LOOKS):
+        mine = ends[ends["readout"] == readout]
+        _, colour, marker, _ = LOOKS[readout]
+        places = [designs.index(design) + shift for design in mine["design"]]
+        axes.scatter(places, mine["tau"], color=colour, marker=marker, s=34, zorder=3)
+    axes.set_xticks(range(len(designs)), ["\n".join(textwrap.wrap(design, 12)) for design in designs])
+    axes.set(title="How far from falling with depth", ylabel="Kendall's tau", ylim=(-1.1, 1.1))
+    axes.set_xlim(-0.5, len(designs) - 0.5)
+    words = {"color": "#555555", "fontsize": "small", "ha": "right", "va": "top", "transform": axes.transAxes}
+    axes.text(0.995, 0.96, "no clearer an order than chance makes", **words)
+
+
+def _absent(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the designs whose plain model is not read in some way yet; empty without any."""
+    rows = connection.execute(
+        """SELECT design_name(residual) FROM runs WHERE full_depth AND algorithms = '{}'
+            AND readouts IN ('none', 'probes') AND residual NOT IN (
+                SELECT residual FROM depth_steps WHERE readout IN ('probes', 'logit_lens')
+                GROUP BY residual HAVING count(DISTINCT readout) = 2
+            )
+        GROUP BY residual ORDER BY design_place(residual), residual"""
+    ).fetchall()
+    note = "Without probes or logit lens yet: " + ", ".join(name for (name,) in rows) if rows else ""
+    return ". ".join(part for part in (note, style.designs_without_run(connection)) if part)

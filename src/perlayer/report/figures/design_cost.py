@@ -1,0 +1,91 @@
+"""What separate heads cost the last layer in every residual design."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "What separate heads cost the last layer in every residual design"
+CAPTION = (
+    "Left: final training loss of the last layer with separate heads minus that of the plain model of the same design "
+    "and seed, mean over pairs; lines are what counts as noise, and the grey band is the noise floor of a single pair, "
+    "from plain runs of Sandwich-LN, the baseline. Right: the same as a share of what the baseline pays, with the "
+    "noise of that share; the dotted line is the half that is claimed of Hyper-Connections."
+)
+COLOURS = {"sandwich": "#7a7a7a", "hyper_connections": "#D55E00"}
+OTHERS = "#7fa8c9"
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """One row a design, the cheapest first: cost, share of the baseline's, and the noise of both."""
+    return connection.execute(
+        """SELECT residual, design_name(residual) AS design, run, seeds, cost, noise, less, less_noise, fraction,
+            fraction_noise
+        FROM design_costs ORDER BY cost, residual"""
+    ).df()
+
+
+def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
+    """The figure of what is present."""
+    table = data(connection)
+    if table.empty:
+        return style.empty_figure("No design has been trained with separate heads and plain from one seed yet.")
+    figure = style.new_figure(10.5, 0.34 * len(table) + 1.5)
+    left, right = figure.subplots(1, 2, width_ratios=[1.15, 1], sharey=True)
+    style.draw_floor(left, connection, upright=True)
+    _draw_bars(left, table, "cost", "noise", "{:+.3f}")
+    left.set(title="Cost", xlabel="Last layer minus the plain model (nats per token)")
+    left.set_yticks(range(len(table)), [_name(row) for row in table.itertuples()])
+    left.invert_yaxis()
+    if table["fraction"].isna().all():
+        # The other panel's axis is not to go with this one's.
+        right.text(0.5, 0.5, _no_share(table), ha="center", va="center", color="#555555", transform=right.transAxes)
+        right.set_frame_on(False)
+        right.xaxis.set_visible(False)
+        right.yaxis.set_visible(False)
+    else:
+        right.axvline(1, color="#222222", linewidth=0.8)
+        right.axvline(0.5, color="#222222", linewidth=0.8, linestyle=":")
+        _draw_bars(right, table, "fraction", "fraction_noise", "{:.0%}")
+        right.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        right.set(title="Share of what Sandwich-LN pays", xlabel="Share")
+        right.tick_params(labelleft=False)
+    style.add_note(figure, style.absent_designs(connection))
+    return figure
+
+
+def _draw_bars(axes: Axes, table: pd.DataFrame, value: str, noise: str, form: str) -> None:
+    places = range(len(table))
+    colours = [COLOURS.get(residual, OTHERS) for residual in table["residual"]]
+    axes.barh(places, table[value], color=colours, height=0.62, zorder=2)
+    known = table[noise].notna()
+    bars = {"ecolor": "#222222", "elinewidth": 1, "capsize": 2.5, "zorder": 3}
+    axes.errorbar(table[value][known], known.index[known], xerr=table[noise][known], fmt="none", **bars)
+    axes.axvline(0, color="#222222", linewidth=0.8)
+    for place, row in enumerate(table.itertuples()):
+        number, reach = getattr(row, value), getattr(row, noise)
+        end = max(number + (0 if reach != reach else reach), 0)
+        axes.annotate(
+            form.format(number), (end, place), (5, 0), textcoords="offset points", va="center", fontsize="small",
+            path_effects=style.halo(), zorder=4,
+        )  # fmt: skip
+    axes.grid(False, axis="y")
+    axes.margins(x=0.14)
+
+
+def _name(row) -> str:
+    return f"{row.design} ({row.seeds} pair{'' if row.seeds == 1 else 's'})"
+
+
+def _no_share(table: pd.DataFrame) -> str:
+    if "sandwich" not in set(table["residual"]):
+        return "Without Sandwich-LN there are no shares."
+    return "What Sandwich-LN pays is no more than noise:\nshares of it say nothing."

@@ -1,0 +1,200 @@
+"""The claims of Q9 against results made so that the answer is known, and the rank statistic against all orders."""
+
+import itertools
+import statistics
+
+import made_up_designs as designs
+import made_up_results as made_up
+import pytest
+
+from perlayer import questions
+from perlayer.questions import q9
+
+# The claims in the order of the view.
+FULL_PROBES, FULL_LENS, BLOCK_PROBES, BLOCK_LENS, BASELINE = range(5)
+FALLING = [4.0, 3.8, 3.5, 3.3, 3.1, 3.0]
+# What seeds of the baseline add to each layer; the last is the head, of which probes and lenses agree.
+SEEDS = {0: [0.0] * 6, 1: [0.01, 0.02, 0.0, 0.01, 0.03, 0.0], 2: [0.0, -0.01, 0.01, 0.02, 0.0, 0.01]}
+ERROR = 0.01  # standard error of a lens over held-out text
+
+
+def stepped(layer):
+    """The standard deviation over seeds of the step to a layer."""
+    return statistics.stdev(more[layer - 1] - more[layer - 2] for more in SEEDS.values())
+
+
+@pytest.fixture
+def judge():
+    """A function that judges the claims on the losses after each layer, by design and readout."""
+
+    def judge(losses, seeds=SEEDS, baseline=FALLING, further=(), claims_alone=False):
+        profiles = {("sandwich", readout, seed): [a + b for a, b in zip(baseline, more)]
+                    for readout in ("probes", "logit_lens") for seed, more in seeds.items()}  # fmt: skip
+        profiles |= {(residual, readout, 0): values for (residual, readout), values in losses.items()} | dict(further)
+        runs, rows = {}, []
+        for (residual, readout, seed), values in profiles.items():
+            run = f"{residual}_{seed}"
+            runs[run] = {"residual": residual, "readouts": "probes", "seed": seed}
+            for layer, value in enumerate(values, start=1):
+                row = {"run": run, "layer": layer, "split": "val", "readout": readout}
+                if readout == "probes":
+                    row["readout"] = "head" if layer == len(values) else "probe"
+                else:
+                    rows.append({**row, "metric": "loss_standard_error", "value": ERROR})
+                rows.append({**row, "value": value})
+        with made_up.in_memory(rows, runs, len(FALLING)) as connection:
+            connection.execute(questions.claims_view())
+            claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q9'").fetchall()
+            if claims_alone:
+                return claims
+            orders = connection.execute("FROM depth_order").df().set_index(["residual", "readout"])
+            steps = connection.execute("FROM depth_steps").df().set_index(["residual", "readout", "layer"])
+            return claims, q9.verdict(connection), questions.state(connection, q9.QUESTION), orders, steps
+
+    return judge
+
+
+def changed(**layers):
+    """`FALLING` with another loss at some layers."""
+    return [layers.get(f"at_{layer}", loss) for layer, loss in enumerate(FALLING, start=1)]
+
+
+def test_scrambled_and_ordered_models(judge):
+    losses = {
+        ("attnres_full", "probes"): [3.4, 4.1, 4.2, 3.5, 3.9, 3.0],
+        ("attnres_full", "logit_lens"): changed(at_4=3.9),
+        ("attnres_block", "probes"): FALLING,
+        ("attnres_block", "logit_lens"): changed(at_2=4.01),
+        ("keel", "probes"): changed(at_5=3.5),
+    }
+    claims, verdict, state, orders, _ = judge(losses)
+    # Rising pairs of the first: 1 with 2, 3, 4 and 5; 2 with 3; 4 with 5.
+    assert claims[FULL_PROBES] == ("tau -0.20, 6 of 15 pairs rise (p = 0.36); beyond the noise (layers 2, 3, 5)", "yes")
+    # 4 above 2 and 3
+    assert claims[FULL_LENS] == ("tau -0.73, 2 of 15 pairs rise (p = 0.028); beyond the noise (layer 4)", "yes")
+    assert claims[BLOCK_PROBES] == ("tau -1.00, 0 of 15 pairs rise (p = 0.0014)", "no")
+    assert claims[BLOCK_LENS] == ("tau -0.87, 1 of 15 pairs rise (p = 0.0083)", "within noise")
+    assert claims[BASELINE] == ("tau -1.00, 0 of 15 pairs rise (p = 0.0014)", "yes")
+    assert state == "testing"
+    assert "Read after each layer, the loss of the baseline: by probes it falls with every layer (tau -1.00" in verdict
+    assert (
+        "the loss of AttnRes full: by probes it rises beyond the noise at layers 2, 3 and 5 (tau -0.20, p = 0.36, no "
+        "clearer an order than chance makes); by the logit lens it rises beyond the noise at layer 4 (tau -0.73, p = "
+        "0.028)." in verdict
+    )
+    assert "by the logit lens it rises within the noise alone (tau -0.87, p = 0.0083)." in verdict
+    assert "Of the 1 other design, by probes the loss rises beyond the noise in KEEL (layer 5)." in verdict
+    assert "Seeds, which the other designs borrow, are those of Sandwich-LN." in verdict
+    assert "Of 5 tested claims, at size nano: 3 held, 1 not held, 1 within noise." in verdict
+
+
+def test_noise_of_a_step(judge):
+    steps = judge({("attnres_full", "probes"): FALLING, ("attnres_full", "logit_lens"): FALLING})[4]
+    for residual in ("sandwich", "attnres_full"):
+        for layer in range(2, 7):
+            seeds = 3 * stepped(layer)
+            text = 3 * (2 * ERROR**2) ** 0.5
+            assert steps.loc[(residual, "probes", layer), "noise"] == pytest.approx(seeds)
+            assert steps.loc[(residual, "logit_lens", layer), "noise"] == pytest.approx(max(seeds, text))
+            assert steps.loc[(residual, "probes", layer), "rise"] == pytest.approx(
+                FALLING[layer - 1] - FALLING[layer - 2]
+            )
+        assert steps.loc[(residual, "probes", 1)].isna()[["rise", "noise"]].all()
+
+
+def test_seeds_of_a_design_count(judge):
+    more = [0.0, 0.3, 0.0, 0.0, 0.0, 0.0]
+    further = {("attnres_full", "probes", seed): [a + seed * b for a, b in zip(FALLING, more)] for seed in (0, 1, 2)}
+    claims, _, state, orders, steps = judge({}, further=further)
+    # Steps to layer 2 of the three seeds differ by 0.3 from one to the next: of variance 0.09.
+    pooled = ((2 * stepped(2) ** 2 + 2 * 0.09) / 4) ** 0.5
+    assert steps.loc[("sandwich", "probes", 2), "noise"] == pytest.approx(3 * pooled)
+    assert claims[FULL_PROBES][1] == "within noise" and state == "partly measured"
+    assert orders.loc[("attnres_full", "probes"), "runs"] == 3
+
+
+# Three standard deviations of the step to layer 3 over seeds are 0.060, and three standard errors of a lens are 0.042.
+@pytest.mark.parametrize(
+    "readout, loss, holds",
+    [
+        ("probes", 3.8 + 0.061, "yes"),
+        ("probes", 3.8 + 0.059, "within noise"),
+        ("probes", 3.8 - 0.059, "within noise"),
+        ("probes", 3.8 - 0.061, "no"),
+        ("logit_lens", 3.8 + 0.061, "yes"),
+        ("logit_lens", 3.8 - 0.061, "no"),
+    ],
+)
+def test_a_claim_holds_is_denied_or_within_noise(judge, readout, loss, holds):
+    assert 3 * stepped(3) == pytest.approx(0.06, abs=1e-4)
+    for residual, first in (("attnres_full", FULL_PROBES), ("attnres_block", BLOCK_PROBES)):
+        claims = judge({(residual, readout): changed(at_3=loss)}, claims_alone=True)
+        assert claims[first + (readout == "logit_lens")][1] == holds
+
+
+def test_the_baseline_must_fall(judge):
+    assert judge({}, baseline=changed(at_3=3.8 + 0.061))[0][BASELINE][1] == "no"
+    assert judge({}, baseline=changed(at_3=3.8 + 0.01))[0][BASELINE][1] == "within noise"
+
+
+def test_without_seeds_probes_have_no_noise_and_lenses_that_of_the_text(judge):
+    losses = {("attnres_full", "probes"): changed(at_3=9.0), ("attnres_full", "logit_lens"): changed(at_3=3.85)}
+    claims = judge(losses, seeds={0: [0.0] * 6})[0]
+    assert [claims[place][1] for place in (FULL_PROBES, FULL_LENS, BASELINE)] == ["within noise", "yes", "within noise"]
+
+
+def test_missing_runs(judge):
+    claims, verdict, state, _, _ = judge({})
+    assert [holds for _, holds in claims] == ["no run"] * 4 + ["yes"] and state == "testing"
+    assert "No AttnRes model has been read yet." in verdict
+    claims, verdict, state, _, _ = judge({}, seeds={})
+    assert claims == [(None, "no run")] * 5 and state == "not yet run"
+    assert verdict == "No plain model has been read after every layer yet."
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 5, 6, 7])
+def test_the_null_is_that_of_all_orders(judge, depth):
+    rising = [
+        sum(order[i] < order[j] for i in range(depth) for j in range(i + 1, depth))
+        for order in itertools.permutations(range(depth))
+    ]
+    pairs = depth * (depth - 1) // 2
+    shares = [sum(count <= limit for count in rising) / len(rising) for limit in range(pairs + 1)]
+    chance = next(2 * limit / pairs - 1 for limit, share in enumerate(shares) if share >= 0.05)
+    shapes = {"keel": list(range(depth, 0, -1)), "moda": list(range(depth)), "mhc": [1, *range(depth, 1, -1)]}
+    orders = judge({(residual, "probes"): values for residual, values in shapes.items()}, seeds={})[3]
+    for residual, count in (("keel", 0), ("moda", pairs), ("mhc", depth - 1)):
+        row = orders.loc[(residual, "probes")]
+        assert (row["layers"], row["pairs"], row["rising"]) == (depth, pairs, count)
+        assert row["tau"] == pytest.approx(2 * count / pairs - 1)
+        assert row["p"] == pytest.approx(shares[count]) and row["chance"] == pytest.approx(chance)
+
+
+def test_the_null_of_deep_models_is_near_its_normal_limit(judge):
+    depth = 48
+    values = list(range(depth, 0, -1))
+    rising = 500  # of 1128: move layers up until as many pairs rise
+    moved, left = [], rising
+    for value in range(1, depth + 1):  # value stands before `place` greater ones
+        place = min(left, value - 1)
+        moved.insert(len(moved) - place, -value)
+        left -= place
+    row = judge({("keel", "probes"): [v + depth + 1 for v in moved], ("moda", "probes"): values}, seeds={})[3]
+    row = row.loc[("keel", "probes")]
+    assert row["rising"] == rising
+    # Inversions of n: mean n (n - 1) / 4, variance n (n - 1) (2 n + 5) / 72.
+    normal = statistics.NormalDist(depth * (depth - 1) / 4, (depth * (depth - 1) * (2 * depth + 5) / 72) ** 0.5)
+    assert row["p"] == pytest.approx(normal.cdf(rising + 0.5), abs=2e-3)
+
+
+def test_numbers_and_runs(designs_dir):
+    with questions.connect(designs_dir) as connection:
+        table = connection.execute(q9.QUESTION.numbers).df().set_index(["design", "readout"])
+        runs = connection.execute(q9.QUESTION.runs).fetchall()
+    assert len(table) == 2 * 10 + 3
+    assert table.loc[("AttnRes full", "probes"), ["rising", "pairs"]].tolist() == [5, 15]
+    assert table.loc[("AttnRes full", "logit lens"), "rises"] == "2, 4"
+    assert table.loc[("AttnRes block", "tuned lens"), "falls_at_every_layer"] == "yes"
+    assert set(q9.QUESTION.signed) <= {*table.columns}
+    assert [run for run, *_ in runs] == ["probes", *(f"{residual}_probes" for residual in designs.ADDED)]
+    assert all(row[-1] for row in runs)

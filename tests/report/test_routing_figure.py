@@ -1,0 +1,96 @@
+import made_up_results as made_up
+import pytest
+
+from perlayer import questions
+from perlayer.report.figures import routing, style
+from perlayer.warehouse.collect import collect
+
+DESIGNS = {"separate": "hyper_connections", "shared": "attnres_full"}
+RUNS = {run: {**made_up.RUNS[run], "residual": residual} for run, residual in DESIGNS.items()}
+
+
+def titles(figure):
+    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
+
+
+def notes(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+STREAM_PANELS = ["separate\nread", "write", "product of mixing matrices"]
+SOURCE_PANELS = ["shared\nattention over depth"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("there", "panels", "note"),
+    [
+        (["separate", "shared"], STREAM_PANELS + SOURCE_PANELS, None),
+        (["separate"], STREAM_PANELS, "Not drawn, not dissected yet: shared"),
+        (["shared"], SOURCE_PANELS, "Not drawn, not dissected yet: separate"),
+        ([], [], "No finished model has shown yet how it routes."),
+    ],
+)
+def test_what_is_there_is_drawn_and_the_rest_is_named(gather, there, panels, note):
+    analysed = {("routing", run): made_up.routing(run) for run in there}
+    with questions.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
+        table = routing.data(connection)
+        figure = routing.draw(connection)
+        figure.draw_without_rendering()
+    assert set(table["run"]) == set(there) and {"read", "write", "source_weight"} <= set(table.columns)
+    assert titles(figure) == panels
+    absent = [text for text in notes(figure) if text.startswith(("Not drawn", "No finished"))]
+    assert absent == ([note] if note else [])
+
+
+def test_maps_hold_the_weights_where_the_axes_say(gather):
+    analysed = {("routing", run): made_up.routing(run) for run in DESIGNS}
+    with questions.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
+        figure = routing.draw(connection)
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    read = panels["separate\nread"].images[0]
+    assert read.get_array()[1, 7] == pytest.approx(0.27)  # stream 2 at place 7
+    assert read.get_extent() == [-0.5, 11.5, 0.5, 2.5]
+    attention = panels["shared\nattention over depth"]
+    assert attention.images[0].get_array()[3, 2] == pytest.approx(0.3)  # the second MLP, of 1 + 2 + 3 + 4
+    assert attention.yaxis_inverted() and attention.images[0].get_array().mask[2, 3]  # no later source
+    assert attention.get_yticklabels()[-1].get_text() == "head"
+    assert [tick.get_text() for tick in panels["write"].get_xticklabels()] == ["1", "2", "3", "4", "5", "6"]
+    gains = panels["product of mixing matrices"]
+    forward = next(line for line in gains.get_lines() if line.get_label() == "forward gain")
+    assert forward.get_ydata()[-1] == pytest.approx(2.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_negative_weights_and_exploding_gains_can_be_drawn(gather):
+    table = made_up.routing("separate")
+    table.loc[table["metric"] == "read", "value"] *= -1
+    gains = table["metric"].isin(["forward_gain", "backward_gain"])
+    table.loc[gains, "value"] = 10.0 ** table.loc[gains, "layer"]
+    with questions.connect(gather(RUNS, analysed={("routing", "separate"): table})) as connection, style.theme():
+        figure = routing.draw(connection)
+        figure.draw_without_rendering()
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    assert panels["product of mixing matrices"].get_yscale() == "log"
+    low, high = panels["separate\nread"].images[0].get_clim()
+    assert low == -high < 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_panels_of_many_runs_do_not_overlap(tmp_path):
+    runs, tables = {}, {}
+    for kind, seeds in (("separate", 2), ("shared", 4)):
+        for seed in range(seeds):
+            run = f"{kind}_seed_{seed}"
+            runs[run] = {**RUNS[kind], "seed": seed}
+            tables["routing", run] = made_up.routing(kind).assign(run=run)
+    made_up.write_analyses(tmp_path, tables)
+    collect(made_up.params(runs) | {"routing": {"runs": list(runs)}}, tmp_path, tmp_path / "warehouse")
+    with questions.connect(tmp_path / "warehouse") as connection, style.theme():
+        figure = routing.draw(connection)
+        figure.draw_without_rendering()
+    assert len(titles(figure)) == 2 * 3 + 4
+    boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
+    assert len(boxes) == 2 * 3 + 4 + 2 * 2 + 4  # and the scales of the colours
+    for number, box in enumerate(boxes):
+        assert not any(box.shrunk(0.98, 0.98).overlaps(other) for other in boxes[number + 1 :])
