@@ -12,9 +12,11 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-# Those of a round need what the rounds before have made, and nothing of each other; the longest stand first. Stages
-# that take DVC as long to start as to run (lens) stay out: side by side they would but wait for each other.
+# Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
 ROUNDS = (("train",), ("retrain_heads", "tuned_lens", "published"), ("published_lens",))
+# What follows at once on a stage of the same name. It takes DVC as long to start as to run: side by side with its like
+# it would but wait, while beside another training it costs nothing.
+FOLLOWED = {"train": "lens"}
 LOCKED = "Unable to acquire lock"
 PAUSE = 2.0  # seconds before another try
 
@@ -44,12 +46,18 @@ def reproduce(stage: str) -> bool:
         time.sleep(PAUSE)
 
 
+def reproduce_and_follow(stage: str) -> bool:
+    """`reproduce` one stage and, if it ended well, what follows on it."""
+    kind, _, name = stage.partition("@")
+    return reproduce(stage) and (kind not in FOLLOWED or reproduce(f"{FOLLOWED[kind]}@{name}"))
+
+
 def main(jobs: int) -> int:
     """Run every stage of the rounds that is not up to date, `jobs` at a time; returns the exit status."""
     try:
         with ThreadPoolExecutor(jobs) as pool:
             for kinds in ROUNDS:
-                if not all(list(pool.map(reproduce, changed_stages(kinds)))):
+                if not all(list(pool.map(reproduce_and_follow, changed_stages(kinds)))):
                     return 1
     except subprocess.CalledProcessError as error:  # DVC has said why
         return error.returncode
