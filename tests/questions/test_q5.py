@@ -83,13 +83,13 @@ def test_claims_of_results_like_the_published_ones(judge):
     # 0.019 - 0.02; the noise is 0.005, and of two pairs the root of two more.
     assert (
         "apart (noise 0.005), the last layer changes by: less weight -0.027 (own_layer to own_layer_sum_to_one) "
-        "and -0.040 (separate to sum_to_one); weights that rise with depth -0.007 (sum_to_one to rising) and -0.007 "
-        "(surgery_sum_to_one to rising_surgery); each loss training its own layer alone -0.030 (separate to "
-        "own_layer) and -0.017 (sum_to_one to own_layer_sum_to_one); gradient surgery -0.001 (rising to "
+        "and -0.040 (separate to sum_to_one); weights that rise with depth -0.007 (sum_to_one to rising) and "
+        "-0.007 (surgery_sum_to_one to rising_surgery); each loss training its own layer alone -0.030 (separate "
+        "to own_layer) and -0.017 (sum_to_one to own_layer_sum_to_one); gradient surgery -0.001 (rising to "
         "rising_surgery) and -0.001 (sum_to_one to surgery_sum_to_one). Beyond the noise it is lowered by less "
-        "weight, weights that rise with depth and each loss training its own layer alone. Pairs disagree by more than the noise of two "
-        "pairs (0.007) about less weight (by 0.013) and each loss training its own layer alone (by 0.013): there the "
-        "choices interact" in verdict
+        "weight, weights that rise with depth and each loss training its own layer alone. Pairs disagree by more "
+        "than the noise of two pairs (0.007) about less weight (by 0.013) and each loss training its own layer "
+        "alone (by 0.013): there the choices interact" in verdict
     )
     assert len(verdict.split("\n\n")) == 3
     assert "+0.86 in separate and +0.81 in shared, and counterfactually +0.11 in baseline: the losses of a" in verdict
