@@ -13,12 +13,20 @@ if [ "$1" = status ]; then
         "retrain_heads@a": [], "report": []}'
     exit 0
 fi
+[ "$1" = repro ] || echo "$1" >> calls
 shift 2
 echo "$@" >> calls
 case "$1" in
 train@b)
     if [ ! -e tried ]; then
         touch tried
+        echo "ERROR: Unable to acquire lock. Most likely another DVC process is running." >&2
+        exit 255
+    fi ;;
+lens@b)
+    if [ ! -e ran ]; then
+        touch ran
+        echo "Running stage 'lens@b':"
         echo "ERROR: Unable to acquire lock. Most likely another DVC process is running." >&2
         exit 255
     fi ;;
@@ -51,12 +59,23 @@ def test_every_changed_run_is_trained_and_one_that_missed_its_turn_again(own_dvc
 def test_a_run_gets_its_lens_at_once_and_long_readings_come_after_all_training(own_dvc):
     assert side_by_side.main(1) == 0
     calls = (own_dvc / "calls").read_text().splitlines()
-    assert calls == ["train@a", "lens@a", "train@b", "train@b", "lens@b", "train@c", "lens@c", "retrain_heads@a"]
+    assert calls == [
+        "train@a",
+        "lens@a",
+        "train@b",
+        "train@b",
+        "lens@b",
+        "commit",
+        "lens@b",
+        "train@c",
+        "lens@c",
+        "retrain_heads@a",
+    ]
 
 
 def test_a_run_that_fails_is_said_once_stops_no_other_and_nothing_is_read(own_dvc, capfd):
     (own_dvc / "broken").touch()
     assert side_by_side.main(1) == 1
     calls = sorted(set((own_dvc / "calls").read_text().splitlines()))
-    assert calls == ["lens@a", "lens@b", "train@a", "train@b", "train@c"]
+    assert calls == ["commit", "lens@a", "lens@b", "train@a", "train@b", "train@c"]
     assert capfd.readouterr().out.count("it is broken") == 1

@@ -1,7 +1,7 @@
 """Runs the stages that are not up to date side by side: `python -m perlayer.side_by_side JOBS`.
 
 DVC runs one stage at a time, but lets go of its lock while a stage works, so that several `dvc repro` of different
-stages can work at once. Around it they take turns; one that waits too long for its turn is started again.
+stages can work at once. Around it they take turns; one that waits too long for its turn tries again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ ROUNDS = (("train",), ("retrain_heads", "tuned_lens", "published"), ("published_
 # it would but wait, while beside another training it costs nothing.
 FOLLOWED = {"train": "lens"}
 LOCKED = "Unable to acquire lock"
+RAN = "Running stage"
 PAUSE = 2.0  # seconds before another try
 
 
@@ -30,11 +31,12 @@ def changed_stages(kinds: tuple[str, ...]) -> list[str]:
 
 def reproduce(stage: str) -> bool:
     """Run one stage whose dependencies are there, and say whether it ended well; what it says passes through."""
+    command = ["dvc", "repro", "--single-item", stage]
     while True:
-        command = ["dvc", "repro", "--single-item", stage]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        locked = False
+        ran = locked = False
         for line in process.stdout:
+            ran = ran or RAN in line
             if LOCKED in line:
                 locked = True
             else:
@@ -43,6 +45,8 @@ def reproduce(stage: str) -> bool:
             return True
         if not locked:
             return False
+        if ran:  # the work is done, and only its record missed its turn
+            command = ["dvc", "commit", "--force", stage]
         time.sleep(PAUSE)
 
 
