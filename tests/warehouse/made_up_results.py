@@ -382,11 +382,20 @@ def in_memory(rows, runs, depth=2):
         usual = {"size": "nano", "step": 1, "tokens": 10, "other_layer": None, "readout": "head", "ahead": 1}
         usual |= {"split": "train", "metric": "loss"}
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([{**usual, **row} for row in rows])
-        connection.register("made_up", table)
-        connection.execute("INSERT INTO layer_metrics BY NAME SELECT * FROM made_up")
-        connection.unregister("made_up")
+        if "analysis" in table:  # the tables of all stages together
+            dissected = table[table["analysis"].notna()]
+            columns = ["run", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
+            _insert(connection, "dissections", dissected[columns])
+            table = table[table["analysis"].isna()].drop(columns=["analysis", "sublayer", "stat"])
+        _insert(connection, "layer_metrics", table)
     database.create_views(connection)
     return connection
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, name: str, table: pd.DataFrame) -> None:
+    connection.register("made_up", table)
+    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM made_up")
+    connection.unregister("made_up")
 
 
 @pytest.fixture(scope="session")
