@@ -135,7 +135,7 @@ def test_too_little_text_for_a_batch_is_an_error(eight, tmp_path):
 
 
 def test_too_little_validation_text_is_an_error(eight, tmp_path):
-    with pytest.raises(UserError, match="the validation text: expected at least one sequence of 9 tokens, found 9"):
+    with pytest.raises(UserError, match="expected at least two sequences of 9 tokens, for standard errors, found 9"):
         write_shards(eight, tmp_path / "shards", **SETTINGS | {"sequence_length": 9, "val_fraction": 0.1})
 
 

@@ -148,6 +148,7 @@ def test_a_broken_checkpoint_is_named(tmp_path, shards, recipe, run_of, machine,
     with pytest.raises(KeyboardInterrupt):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     (checkpoint,) = {path.resolve() for path in (tmp_path / ".perlayer/scratch").rglob("*.pt")}
+    (checkpoint.parent / "ep0-ba5-rank0.pt").write_bytes(b"killed in the middle")
     checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
     with pytest.raises(UserError, match="not a whole checkpoint; remove .* to train from the first update"):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)

@@ -169,7 +169,8 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
 
 
 def _require_whole(scratch: Path) -> None:
-    for checkpoint in sorted(scratch.glob("*.pt")):
+    # What was being written when a training was killed lies there too; the links lead to what was written before.
+    for checkpoint in sorted(scratch.glob("latest-rank*.pt")):
         if not zipfile.is_zipfile(checkpoint):
             raise UserError(f"{checkpoint}: not a whole checkpoint; remove {scratch} to train from the first update")
 

@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from perlayer.algorithms.per_layer_loss.moment import Moment
+from perlayer.algorithms.per_layer_loss.schedules import constant
+from perlayer.algorithms.per_layer_loss.shapes import uniform
 from perlayer.errors import require
 from perlayer.params import MOST_STEPS, is_number
 
@@ -24,12 +26,12 @@ class Section(NamedTuple):
     folder: str
     name: str  # the key that names the file
     function: str
-    default: str  # the file that stands for an absent section
+    default: ModuleType  # the file that stands for an absent section
 
 
 SECTIONS = {
-    "weighting": Section("shapes", "shape", "weight", "uniform"),
-    "schedule": Section("schedules", "kind", "share", "constant"),
+    "weighting": Section("shapes", "shape", "weight", uniform),
+    "schedule": Section("schedules", "kind", "share", constant),
 }
 
 
@@ -89,7 +91,7 @@ def _chosen(section: str, mapping: Mapping[str, Any] | None) -> tuple[ModuleType
 
 
 def _choice(section: str, mapping: Mapping[str, Any] | None) -> str:
-    return SECTIONS[section].default if mapping is None else mapping[SECTIONS[section].name]
+    return SECTIONS[section].default.__name__.rpartition(".")[2] if mapping is None else mapping[SECTIONS[section].name]
 
 
 def _module(section: str, choice: str) -> ModuleType:

@@ -54,7 +54,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
                 seaborn.lineplot(mine, x="layer", y=readouts, errorbar=None, ax=axes, **_look(readouts))
         style.layer_ticks(axes, [*mine["layer"], *ordinary["layers"]], ticks=7)
         style.outer_labels(axes, "Layer", "Final training loss (nats)")
-    losses = [*table[list(READOUTS)].stack(), *ordinary["loss"]]
+    losses = [loss for column in (*(table[name] for name in READOUTS), ordinary["loss"]) for loss in column.dropna()]
     style.log_scale(axes, (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 8), minor=False)
     axes.set_ylim(min(losses) / 1.02, max(losses) * 1.02)
     handles = [Line2D([], [], label="ordinary models of Sandwich-LN", **ORDINARY)]
