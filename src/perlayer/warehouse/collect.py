@@ -64,7 +64,7 @@ DISSECTIONS = Table(
     key="analysis, layer, sublayer, other_layer, stat, metric",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
-WATCHES = ("ema", "gradient_cosines")  # what looks on and changes nothing in training
+WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
 NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
 NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", *WATCHES)
 
