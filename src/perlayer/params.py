@@ -79,6 +79,11 @@ def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> 
     return sections[section], f"{where}.{section}"
 
 
+def ladder_name(rung: str, run: str) -> str:
+    """What a run of the ladder is called at a rung, in results and in messages."""
+    return f"{rung}_{run}"
+
+
 def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: typing.Iterable[str], where: str):
     """Raise `UserError` for a key of `mapping` that is not known or a needed one that is missing."""
     known = list(known)

@@ -9,12 +9,12 @@ from small_decoder import EOS, LAYERS, VOCABULARY, build, some_tokens
 from test_algorithms_train import built
 from torch.nn import functional
 
+from perlayer.algorithms.ahead import positions_ahead
 from perlayer.algorithms.multi_token_prediction.algorithm import NAME, MultiTokenPrediction
 from perlayer.algorithms.multi_token_prediction.loss import future_losses, tokens_ahead
 from perlayer.algorithms.multi_token_prediction.modules import future_modules
 from perlayer.algorithms.multi_token_prediction.settings import Settings
 from perlayer.errors import InvalidValue, UserError
-from perlayer.losses.ahead import positions_ahead
 from perlayer.losses.reading import Reading
 from perlayer.model.config import design_names
 from perlayer.optim.groups import auxiliary_groups, parameter_groups

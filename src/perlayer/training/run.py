@@ -62,7 +62,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
         UserError: shards that are damaged, settings that do not fit the data or this machine, an output that cannot
             be written, or a loss that is not finite.
     """
-    check_warmup(recipe.size, recipe.optimizer, recipe.train)
+    check_warmup(f"recipes.{recipe.size}", recipe.optimizer, recipe.train)
     data = checked_data(shards, recipe.train.batch, f"recipes.{recipe.size}.train.batch")
     session = begin(dataclasses.replace(machine, compile="on" if wants_compilation(machine) else "off"))
     outs = (models / run.name, metrics / run.name)

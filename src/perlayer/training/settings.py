@@ -68,13 +68,23 @@ class Run:
     algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
 
 
-def check_warmup(size: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
-    """Raise `UserError` unless the warm-up ends before the run does."""
+def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
+    """Raise `UserError` unless the warm-up ends before the run does; `where` is the recipe in params.yaml."""
     if optimizer.warmup >= train.steps:
         raise UserError(
-            f"params.yaml: recipes.{size}.optimizer.warmup: expected fewer than the {train.steps} steps of the run, "
+            f"params.yaml: {where}.optimizer.warmup: expected fewer than the {train.steps} steps of the run, "
             f"found {optimizer.warmup}"
         )
+
+
+def check_depth(run: Run, layers: int, where: str) -> None:
+    """Raise `UserError` where the weights of a run do not fit its depth at a size, which has `layers` by default."""
+    reading = run.algorithms.get("per_layer_loss")
+    try:
+        if reading is not None:
+            reading.check_depth(run.layers or layers)
+    except InvalidValue as error:
+        raise UserError(f"params.yaml: {where}.{error}") from None
 
 
 def optional_algorithms() -> list[str]:
@@ -83,19 +93,26 @@ def optional_algorithms() -> list[str]:
 
 
 def parse_run(params: Mapping[str, Any], name: str) -> Run:
-    """Read and check `runs.NAME`.
+    """Read and check `runs.NAME`, see `parse_definition`.
+
+    Raises:
+        UserError: no such run, an unknown key, or an impossible value.
+    """
+    if name not in params["runs"]:
+        raise UserError(f"params.yaml: runs.{name}: no such run; runs: {', '.join(params['runs'])}")
+    return parse_definition(name, params["runs"][name], f"runs.{name}")
+
+
+def parse_definition(name: str, mapping: Any, where: str) -> Run:
+    """Read and check what defines a run, which stands at `where` in params.yaml.
 
     A key of an algorithm whose `Settings` has one field may hold that field's value alone. A `Settings` with a method
     `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits; it
     raises `InvalidValue` with a key of the run.
 
     Raises:
-        UserError: no such run, an unknown key, or an impossible value.
+        UserError: an unknown key, or an impossible value.
     """
-    where = f"runs.{name}"
-    if name not in params["runs"]:
-        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(params['runs'])}")
-    mapping = params["runs"][name]
     if not isinstance(mapping, Mapping):
         raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
     core_keys = CoreSettings.__dataclass_fields__

@@ -6,10 +6,10 @@ from composer.core import Event, State
 from composer.loggers import Logger
 from torch import Tensor, nn
 
+from perlayer.algorithms.ahead import positions_ahead, require_position
 from perlayer.algorithms.future_probes.settings import Settings
 from perlayer.algorithms.per_layer_loss.loss import layer_loss
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
-from perlayer.losses.ahead import positions_ahead, require_position
 from perlayer.losses.reading import Reading
 from perlayer.model.config import ModelConfig
 from perlayer.model.initialization import initialize_linear

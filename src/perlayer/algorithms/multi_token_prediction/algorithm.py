@@ -6,11 +6,11 @@ from composer.core import Event, State
 from composer.loggers import Logger
 from torch import Tensor
 
+from perlayer.algorithms.ahead import require_position
 from perlayer.algorithms.multi_token_prediction.loss import future_losses
 from perlayer.algorithms.multi_token_prediction.modules import future_modules
 from perlayer.algorithms.multi_token_prediction.settings import Settings
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
-from perlayer.losses.ahead import require_position
 from perlayer.losses.reading import Reading
 from perlayer.optim.groups import auxiliary_groups
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from perlayer.losses.ahead import positions_ahead
+from perlayer.algorithms.ahead import positions_ahead
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 from perlayer.model.decoder import Decoder
 from perlayer.model.norm import rms_norm
