@@ -103,6 +103,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("tokenize", []),
         ("shard", []),
         ("train", ["separate"]),
+        ("ladder", ["width_16", "multi_token"]),
         ("retrain_heads", ["separate"]),
         ("lens", ["separate"]),
         ("tuned_lens", ["separate"]),
@@ -116,7 +117,10 @@ def read_by(name, arguments, monkeypatch, tmp_path):
 def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypatch, tmp_path):
     seen, size = read_by(name, arguments, monkeypatch, tmp_path)
     tracked = [
-        path.replace("${size}", size).replace("${key}", arguments[0] if arguments else "")
+        path.replace("${size}", size)
+        .replace("${key}", arguments[0] if arguments else "")
+        .replace("${item.rung}", arguments[0] if arguments else "")
+        .replace("${item.run}", arguments[-1] if arguments else "")
         for path in stages()[name].get("params", [])
     ]
     undeclared = {path for path in seen if not any(path == t or path.startswith(t + ".") for t in tracked)}

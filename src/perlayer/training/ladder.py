@@ -57,7 +57,8 @@ def parse_rung(params: Mapping[str, Any], name: str) -> Rung:
         change = changes.get(section, {})
         if not isinstance(change, Mapping):
             raise UserError(f"params.yaml: {where}.{section}: expected a mapping of keys, found {change!r}")
-        parsed[section] = parse(kind, {**recipe(params, section)[0], **change}, f"{where}.{section}")
+        usual, _ = recipe(params, section)
+        parsed[section] = parse(kind, dict([*usual.items(), *change.items()]), f"{where}.{section}")
     check_warmup(where, parsed["optimizer"], parsed["train"])
     return Rung(name, **parsed)
 
