@@ -49,6 +49,22 @@ def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
         assert all(len(value) == 64 for value in json.loads(first.read_text())["files"].values())
 
 
+@pytest.mark.parametrize("size", load()["recipes"])
+def test_every_size_fits_all_that_params_name(size):
+    assert check_params({**load(), "size": size})
+
+
+def test_what_a_design_has_not_is_said_before_any_work():
+    params = load()
+    params["runs"]["mine"] = {"residual": "moda", "readouts": "none", "seed": 0, "value_residual": "learnable"}
+    with pytest.raises(UserError, match=r"runs\.mine\.value_residual: expected .* usual attention, found moda"):
+        check_params(params)
+    del params["runs"]["mine"]
+    params["routing"]["runs"] = ["baseline"]
+    with pytest.raises(UserError, match=r"routing\.runs: expected runs whose .* routes, and baseline has sandwich"):
+        check_params(params)
+
+
 def test_a_misspelt_section_is_named():
     with pytest.raises(UserError, match="params.recipies: unknown key; did you mean recipes?"):
         check_params({**load(), "recipies": {}})

@@ -64,9 +64,31 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
             )
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
+    _check_designs(runs, params["routing"]["runs"])
     for settings in parse_published(params).values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
+
+
+def _check_designs(runs: list[Run], routed: list[str]) -> None:
+    """Raise `UserError` where a run asks of its residual design what that has not."""
+    asking = [run for run in runs if run.name in routed or run.value_residual is not None]
+    if not asking:
+        return
+    from perlayer.model.residual.protocol import ResidualDesign, design_class  # takes seconds: it imports torch
+
+    for run in asking:
+        design = design_class(run.residual)
+        if run.value_residual is not None and design.attend is not ResidualDesign.attend:
+            raise UserError(
+                f"params.yaml: runs.{run.name}.value_residual: expected a residual design with the usual attention, "
+                f"found {run.residual}, which has its own"
+            )
+        if run.name in routed and design.routing is ResidualDesign.routing:
+            raise UserError(
+                f"params.yaml: routing.runs: expected runs whose residual design routes, and {run.name} has "
+                f"{run.residual}"
+            )
 
 
 def _check_named(names: list[str], runs: list[Run], where: str) -> None:
