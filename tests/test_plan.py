@@ -57,7 +57,7 @@ def test_every_size_fits_all_that_params_name(size):
 def test_what_a_design_has_not_is_said_before_any_work():
     params = load()
     params["runs"]["mine"] = {"residual": "moda", "readouts": "none", "seed": 0, "value_residual": "learnable"}
-    with pytest.raises(UserError, match=r"runs\.mine\.value_residual: expected .* usual attention, found moda"):
+    with pytest.raises(UserError, match=r"runs\.mine\.value_residual: expected .* usual attention, found 'moda'"):
         check_params(params)
     del params["runs"]["mine"]
     params["routing"]["runs"] = ["baseline"]
