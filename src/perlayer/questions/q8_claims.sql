@@ -27,7 +27,8 @@ measured (position, measured, differences, noises) AS (
     FROM (FROM sizes ORDER BY backbone_parameters, size LIMIT 1) AS small
     JOIN (FROM sizes ORDER BY backbone_parameters DESC, size DESC LIMIT 1) AS large
         ON large.backbone_parameters > small.backbone_parameters
-)
-SELECT position, quantity, published, measured, coalesce(judged(differences, noises), 'no run') AS holds
-FROM published LEFT JOIN measured USING (position)
+),
+judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
+SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
+FROM published LEFT JOIN judged USING (position)
 ORDER BY position
