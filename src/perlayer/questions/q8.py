@@ -103,10 +103,10 @@ QUESTION = Question(
         "At every size a model is trained with and without one module that predicts the token after next (the form of "
         "DeepSeek-V3, weight 0.3), on the same batches and from the same seed. What is compared is the next-token loss "
         "of the last layer, with minus without: below zero it helps. The sizes are the recipe in use and the rungs of "
-        "the ladder around it, with one shape and one number of tokens a parameter, so that the smaller ones see less "
-        "than the whole text and the larger ones see it several times. What counts as noise is three standard errors "
-        "over pairs of one seed, and with fewer than three pairs never less than how far plain runs of that size end "
-        "apart."
+        "the ladder in params.yaml, which keep one shape and one number of tokens a parameter; on a small text the "
+        "smallest therefore sees a part of it, and the largest all of it several times. What counts as noise is three "
+        "standard errors over pairs of one seed, and with fewer than three pairs never less than how far plain runs of "
+        "that size end apart."
     ),
     runs=sql("q8_runs"),
     numbers=sql("q8_numbers"),
