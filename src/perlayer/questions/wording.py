@@ -35,15 +35,18 @@ def beyond(value: float, noise: float | None) -> bool:
     return noise is not None and abs(value) > noise
 
 
-def claims_fared(connection: duckdb.DuckDBPyConnection, question: str, claim: str = "published claim") -> str:
-    """How the claims of a question fare, in one sentence."""
+def claims_fared(
+    connection: duckdb.DuckDBPyConnection, question: str, claim: str = "published claim", here: str | None = None
+) -> str:
+    """How the claims of a question fare, in one sentence; `here` says at which sizes when it is not the one in use."""
     counts = dict(
         connection.execute(
             "SELECT holds, count(*) FROM claims WHERE question = ? GROUP BY holds", [question]
         ).fetchall()
     )
-    size = connection.execute("SELECT any_value(size) FROM recipe_runs").fetchone()[0]
+    if here is None:
+        here = f"at size {connection.execute('SELECT any_value(size) FROM recipe_runs').fetchone()[0]}"
     words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
     parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
     total = sum(counts.values())
-    return f"Of {total} {claim}{'' if total == 1 else 's'}, at size {size}: {', '.join(parts)}."
+    return f"Of {total} {claim}{'' if total == 1 else 's'}, {here}: {', '.join(parts)}."

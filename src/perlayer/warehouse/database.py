@@ -38,6 +38,13 @@ VIEWS = (
     "design_costs",
     "depth_steps",
     "depth_order",
+    "future",
+    "future_spread",
+    "plain_readings",
+    "multi_token_runs",
+    "multi_token_pairs",
+    "multi_token_layers",
+    "multi_token_sizes",
 )
 
 

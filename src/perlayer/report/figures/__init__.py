@@ -10,12 +10,14 @@ from perlayer.report.figures import (
     designs,
     final_loss_by_layer,
     fixes,
+    future_layers,
     gradient_cosines,
     last_layer_curves,
     layer_curves,
     lens_agreement,
     lenses,
     mix,
+    multi_token_sizes,
     noise_floor,
     related_work,
     retrained_heads,
@@ -45,5 +47,7 @@ FIGURES = {
         designs,
         design_cost,
         depth_order,
+        future_layers,
+        multi_token_sizes,
     )
 }

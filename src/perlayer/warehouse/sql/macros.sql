@@ -52,3 +52,6 @@ CREATE MACRO design_name(residual) AS coalesce(
     list_extract(list_transform(published_designs(), lambda design: design[2]), design_place(residual)),
     replace(residual, '_', ' ')
 );
+
+-- How DeepSeek-V3 predicts the token after next, as view multi_token_runs names it.
+CREATE MACRO deepseek_v3() AS 'sequential, depth 1, weight 0.3';
