@@ -34,8 +34,10 @@ VIEWS = (
     "routing",
     "ways",
     "supervision",
+    "design_losses",
     "design_layers",
     "design_costs",
+    "design_spread",
     "depth_steps",
     "depth_order",
 )
