@@ -53,7 +53,10 @@ def test_designs_that_end_apart(judge):
     assert "below the baseline with Hyper-Connections (-0.030), mHC (-0.025)" in verdict
     assert "within the noise of it with AttnRes block (noise 0.007)" in verdict
     # Three seeds of the sandwich design with separate heads end 0.0003 above the first on average.
-    assert "With separate heads the last layer ends above the baseline with DeepNorm (+0.190), KEEL (+0.080)" in verdict
+    assert (
+        "With separate heads the last layer ends above the baseline with DeepNorm (+0.190) and KEEL (+0.080); below "
+        "the baseline with Hyper-Connections (-0.060) and mHC (-0.051); within the noise of it with " in verdict
+    )
     assert "What separate heads cost the last layer lies above the baseline with DeepNorm (+0.039)" in verdict
     assert "Seeds are those of Sandwich-LN (4). All other designs have a single seed and borrow them." in verdict
     assert "No figure is published. Of 4 tested claims, at size nano: 4 held." in verdict

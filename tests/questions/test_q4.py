@@ -146,8 +146,8 @@ def test_where_no_seeds_tell_the_noise_nothing_is_judged(judge):
         "whether that is more than noise cannot be said: shares of it say nothing. Hyper-Connections pays +0.030 nats "
         "(1 pair, noise not known: no seeds): whether that differs from the baseline cannot be said (0.030 less, noise "
         "not known: no seeds). Of the other designs, KEEL (+0.060) cannot be judged (noise not known: no seeds). How "
-        "the plain Hyper-Connections model ends beside the plain baseline cannot be judged (-0.030, noise not known: no "
-        "seeds)." in verdict
+        "the plain Hyper-Connections model ends beside the plain baseline cannot be judged (-0.030, noise not known: "
+        "no seeds)." in verdict
     )
 
 

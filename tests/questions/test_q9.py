@@ -84,10 +84,10 @@ def test_scrambled_and_ordered_models(judge):
     assert claims[BASELINE] == ("tau -1.00, 0 of 15 pairs rise (p = 0.0014)", "yes")
     assert state == "testing"
     assert (
-        "The loss of the baseline, read after each layer, falls with every layer by probes and the logit lens. The loss "
-        "of AttnRes full, read after each layer, rises beyond the noise at layers 2, 3 and 5 (tau -0.20, no clearer an "
-        "order than chance makes) by probes; rises beyond the noise at layer 4 (tau -0.73) by the logit lens."
-        in verdict
+        "The loss of the baseline, read after each layer, falls with every layer by probes and the logit lens. The "
+        "loss of AttnRes full, read after each layer, rises beyond the noise at layers 2, 3 and 5 (tau -0.20, no "
+        "clearer an order than chance makes) by probes; rises beyond the noise at layer 4 (tau -0.73) by the logit "
+        "lens." in verdict
     )
     assert "rises within the noise alone, at layer 2 (tau -0.87) by the logit lens." in verdict
     assert "Of the 1 other design, by probes the loss rises beyond the noise in KEEL (layer 5)." in verdict
