@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
-from perlayer.errors import InvalidValue, UserError, require
+from perlayer.errors import InvalidValue, UserError, at, require
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 MOST_STEPS = 10**9  # updates that any training may ask for
@@ -130,10 +130,8 @@ def parse(cls: type[Section], mapping: Any, where: str) -> Section:
     ]
     check_keys(mapping, fields, needed, where)
     hints = typing.get_type_hints(cls)
-    try:
+    with at(where):
         return cls(**{key: _convert(value, hints[key], key) for key, value in mapping.items()})
-    except InvalidValue as error:
-        raise UserError(f"params.yaml: {where}.{error}") from None
 
 
 _DESCRIPTIONS = {

@@ -17,7 +17,7 @@ from typing import Any
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
 from perlayer.depth.settings import RoutedRuns
-from perlayer.errors import UserError
+from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
@@ -64,9 +64,30 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
             )
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
+    _check_designs(params, runs)
     for settings in parse_published(params).values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
+
+
+def _check_designs(params: Mapping[str, Any], runs: list[Run]) -> None:
+    """Raise `UserError` where a design does not work, or a run asks of it what it has not."""
+    from perlayer.model.residual.protocol import ResidualDesign
+    from perlayer.model.trial import trial_decoder  # takes seconds: it imports torch
+
+    optimizer = parse(OptimizerSettings, *recipe(params, "optimizer"))
+    tried: dict[tuple[str, str | None], Any] = {}
+    for run in runs:
+        kind = run.residual, run.value_residual
+        with at(f"runs.{run.name}"):
+            decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
+            for settings in run.algorithms.values():
+                getattr(settings, "check_decoder", lambda decoder: None)(decoder)
+        if run.name in params["routing"]["runs"] and type(decoder.design).routing is ResidualDesign.routing:
+            raise UserError(
+                f"params.yaml: routing.runs: expected runs whose residual design routes, and {run.name} has "
+                f"{run.residual}"
+            )
 
 
 def _check_named(names: list[str], runs: list[Run], where: str) -> None:

@@ -12,7 +12,6 @@ from pipeline_code import ROOT
 
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
-  probes: {residual: sandwich, readouts: probes, seed: 0}
   separate: {residual: sandwich, readouts: separate, seed: 0}
 ladder:
   runs:

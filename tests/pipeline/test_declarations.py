@@ -86,11 +86,13 @@ def read_by(name, arguments, monkeypatch, tmp_path):
     for target, replacement in work.items():
         monkeypatch.setattr(target, replacement)
     if name == "report":
-        from perlayer.report.plot import plot
+        from perlayer.report.figures import FIGURES
         from perlayer.warehouse.collect import collect
 
         collect(params, "metrics", "metrics/warehouse")
-        plot("metrics/warehouse", "report/figures")
+        (tmp_path / "report/figures").mkdir(parents=True)
+        for figure in FIGURES:
+            (tmp_path / f"report/figures/{figure}.svg").write_text("<svg></svg>")
     getattr(module, name)(Watched(params, ""), *arguments)
     return seen, params["size"]
 

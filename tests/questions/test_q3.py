@@ -25,8 +25,7 @@ def judge(monkeypatch):
         monkeypatch.setattr(designs, "ADDED", designs.ADDED if changes is None else changes)
         monkeypatch.setattr(designs, "SCRAMBLED", dict(scrambled))
         runs = {run: designs.RUNS[run] for run in runs} | (further or {})
-        with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS, q3.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q3'").fetchall()
             if claims_alone:
                 return claims
@@ -167,7 +166,6 @@ def test_value_residual_is_a_row_and_no_design_of_its_own(judge):
     assert claims == judge()[0] and "AttnRes block and Sandwich-LN, value residual (learnable)" in verdict
     runs = {**designs.RUNS, "mine": run}
     with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS) as connection:
-        connection.execute(questions.claims_view())
         table = connection.execute(q3.QUESTION.numbers).df().set_index("design")
         assert connection.execute("SELECT count(*) FROM design_costs").fetchone() == (10,)
         listed = [row[:3] for row in connection.execute(q3.QUESTION.runs).fetchall()]

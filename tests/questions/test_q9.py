@@ -47,8 +47,7 @@ def judge():
             same = f"{definition['residual']}_{definition['seed']}"
             rows += [{**row, "run": run} for row in rows if row["run"] == same]
             runs[run] = definition
-        with made_up.in_memory(rows, runs, len(FALLING)) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(rows, runs, len(FALLING), q9.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q9'").fetchall()
             if claims_alone:
                 return claims

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from perlayer.errors import UserError
-from perlayer.model.config import ModelConfig
+from perlayer.model.config import ModelConfig, check_config
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
 
@@ -54,7 +54,9 @@ def load_config(folder: Path) -> ModelConfig:
     """Read the configuration of a model that `save_model` wrote."""
     path = folder / "config.json"
     try:
-        return ModelConfig(**json.loads(path.read_text())["perlayer"])
+        config = ModelConfig(**json.loads(path.read_text())["perlayer"])
+        check_config(config)
+        return config
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; expected a trained model") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
-from perlayer.errors import InvalidValue, UserError, require
+from perlayer.errors import UserError, at, require
 from perlayer.model.config import LARGEST, MOST_LAYERS, VALUE_RESIDUALS, design_names
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import MOST_STEPS, check_keys, parse
@@ -80,11 +80,9 @@ def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings)
 def check_depth(run: Run, layers: int, where: str) -> None:
     """Raise `UserError` where the weights of a run do not fit its depth at a size, which has `layers` by default."""
     reading = run.algorithms.get("per_layer_loss")
-    try:
-        if reading is not None:
+    if reading is not None:
+        with at(where):
             reading.check_depth(run.layers or layers)
-    except InvalidValue as error:
-        raise UserError(f"params.yaml: {where}.{error}") from None
 
 
 def optional_algorithms() -> list[str]:
@@ -107,8 +105,9 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
     """Read and check what defines a run, which stands at `where` in params.yaml.
 
     A key of an algorithm whose `Settings` has one field may hold that field's value alone. A `Settings` with a method
-    `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits; it
-    raises `InvalidValue` with a key of the run.
+    `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits, and
+    one with a method `check_decoder(decoder)` is shown a small model of the run's design by `plan`; both raise
+    `InvalidValue` with a key of the run.
 
     Raises:
         UserError: an unknown key, or an impossible value.
@@ -126,7 +125,8 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
             settings = importlib.import_module(f"perlayer.algorithms.{key}.settings").Settings
             algorithms[key] = parse(settings, _as_mapping(mapping[key], settings), f"{where}.{key}")
     for settings in algorithms.values():
-        _check_run(settings, mapping, where)
+        with at(where):
+            getattr(settings, "check", lambda run: None)(mapping)
     return Run(name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms)
 
 
@@ -134,10 +134,3 @@ def _as_mapping(value: Any, settings: type) -> Any:
     """What stands at the key of an algorithm; a value that stands alone belongs to the only field."""
     names = list(settings.__dataclass_fields__)
     return value if isinstance(value, Mapping) or value is None or len(names) != 1 else {names[0]: value}
-
-
-def _check_run(settings: Any, run: Mapping[str, Any], where: str) -> None:
-    try:
-        getattr(settings, "check", lambda run: None)(run)
-    except InvalidValue as error:
-        raise UserError(f"params.yaml: {where}.{error}") from None
