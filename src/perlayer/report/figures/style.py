@@ -148,6 +148,11 @@ def halo() -> list[withStroke]:
     return [withStroke(linewidth=2.5, foreground="white")]
 
 
+def minus(text: str) -> str:
+    """Numbers with the minus sign that the axes have."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def label_point(axes: Axes, point: tuple[float, float], text: str, colour: object) -> None:
     """Name a point right beside it."""
     place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
