@@ -20,6 +20,8 @@ lens:
   tuned: [separate]
 routing:
   runs: []
+depth:
+  runs: [separate]
 published: {}
 """
 
