@@ -266,6 +266,9 @@ def test_layers_below_a_change_do_not_run_again_and_neighbours_run_as_one_batch(
     together = list(rerun(decoder, untouched, interventions))
     assert calls == [(2, 12), (3, 12), (3, 6)]
     calls.clear()
+    list(rerun(decoder, untouched, [Intervention((Replacement("residual", 2, where[0]),))]))
+    assert calls == [(3, 3)]
+    calls.clear()
     few = list(rerun(decoder, untouched, interventions, tokens_at_once=7 * LENGTH))  # two of three sequences each
     assert calls == [(2, 6), (3, 6), (2, 6), (3, 6), (3, 6)]
     calls.clear()
@@ -276,6 +279,15 @@ def test_layers_below_a_change_do_not_run_again_and_neighbours_run_as_one_batch(
         assert_close(one.tap, another.tap)
         for place in one.contributions:
             assert_close(one.contributions[place], another.contributions[place])
+
+
+def test_changes_that_propagate_and_that_do_not_may_be_neighbours():
+    decoder, tokens, where = decoder_of("sandwich"), some_tokens(), some_positions()
+    untouched = run(decoder, tokens)
+    ways = [skip("layer", 1, where, propagates) for propagates in (True, False, True)]
+    for trace, way in zip(rerun(decoder, untouched, ways), ways, strict=True):
+        (alone,) = rerun(decoder, untouched, [way])
+        assert_same(trace, alone)
 
 
 def test_gradients_reach_what_is_put_in_place():

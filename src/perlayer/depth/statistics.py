@@ -22,7 +22,7 @@ class TokenValues:
     def add(self, layer: int, part: str, metric: str, values: Tensor, other_layer: int | None = None) -> None:
         """Take in one value for each of some tokens, (tokens,); there may be none."""
         key = (layer, part, metric, other_layer)
-        self._values.setdefault(key, []).append(values.double().cpu().numpy())
+        self._values.setdefault(key, []).append(values.cpu().numpy())
 
     def numbers(self, *stats: str) -> list[Number]:
         """Those of `STATS` asked for, over all tokens; none where there were no tokens.
@@ -31,7 +31,7 @@ class TokenValues:
         """
         found = []
         for (layer, part, metric, other_layer), batches in self._values.items():
-            values, sublayer = np.concatenate(batches), None if part == "layer" else part
+            values, sublayer = np.concatenate(batches).astype(np.float64), None if part == "layer" else part
             if len(values):
                 found += [Number(layer, sublayer, metric, stat, _stat(values, stat), other_layer) for stat in stats]
         return found
