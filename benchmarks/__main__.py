@@ -23,6 +23,7 @@ BENCHMARKS = (
     "composer_step",
     "optimizer_step",
     "residual_designs",
+    "depth_skipping",
     "tokenize_and_shard",
     "nothing_to_do",
     "warehouse_load",

@@ -16,7 +16,7 @@ from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
-from perlayer.depth.settings import RoutedRuns
+from perlayer.depth.settings import DepthRuns, DepthSettings, RoutedRuns
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
@@ -27,7 +27,7 @@ from perlayer.params import check_keys, parse, recipe
 from perlayer.training.ladder import check_ladder
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_depth, check_warmup, parse_run
 
-SECTIONS = ("size", "recipes", "runs", "ladder", "retrain_heads", "lens", "routing", "published")
+SECTIONS = ("size", "recipes", "runs", "ladder", "retrain_heads", "lens", "routing", "depth", "published")
 RECIPE_SECTIONS = {
     "data": DataSettings,
     "model": ModelSettings,
@@ -36,6 +36,7 @@ RECIPE_SECTIONS = {
     "retrain_heads": RetrainSettings,
     "lens": LensSettings,
     "tuned_lens": TunedLensSettings,
+    "depth": DepthSettings,
 }
 
 
@@ -64,6 +65,7 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
             )
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
+    _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
     _check_designs(params, runs)
     for settings in parse_published(params).values():
         read_published_config(settings.path, settings.sequence_length)

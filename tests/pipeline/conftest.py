@@ -25,6 +25,8 @@ lens:
   tuned: [separate]
 routing:
   runs: []
+depth:
+  runs: [separate]
 published: {}
 """
 

@@ -3,8 +3,10 @@ import json
 import duckdb
 import made_up_results as made_up
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
 from perlayer.warehouse.collect import collect, definitions
 
@@ -51,6 +53,25 @@ def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(wareh
     expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
     found = found.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
+    made_up.write(tmp_path, SOME)
+    numbers = [
+        Number(1, None, "effect_all", "p95", 0.5, 2),
+        Number(1, "mlp", "effect_all", "p95", 0.25, 2),
+        Number(2, None, "cosine", "mean", -0.5),
+    ]
+    tables = [dissections_table("probes", "nano", name, numbers) for name in ("skipping", "contributions")]
+    made_up.write_analyses(tmp_path, {("depth", "probes"): pa.concat_tables(tables).to_pandas()})
+    params = {**made_up.params(SOME), "depth": {"runs": ["probes", "separate"]}}
+    absent = collect(params, tmp_path, tmp_path / "warehouse")
+    assert absent.analyses["depth"] == ["separate"]
+    path = tmp_path / "warehouse/dissections.parquet"
+    found = duckdb.sql(f"SELECT analysis, layer, sublayer, other_layer, stat, metric, value FROM '{path}'").fetchall()
+    rows = [(n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.value) for n in numbers]
+    expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
+    assert len(found) == len(expected) and set(found) == expected
 
 
 def test_dissections_at_another_size_are_absent(tmp_path):

@@ -1,9 +1,10 @@
-"""Which runs are dissected."""
+"""Which runs are dissected, and on how much text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perlayer.errors import require
 from perlayer.params import names
 
 
@@ -15,3 +16,31 @@ class RoutedRuns:
 
     def __post_init__(self):
         names(self.runs, "runs")
+
+
+@dataclass(frozen=True)
+class DepthRuns:
+    """The section `depth` of params.yaml."""
+
+    runs: list
+
+    def __post_init__(self):
+        names(self.runs, "runs")
+
+
+@dataclass(frozen=True)
+class DepthSettings:
+    """The section `depth` of a recipe."""
+
+    sequences: int
+    splits: int
+    tokens_at_once: int
+
+    def __post_init__(self):
+        require(self.sequences >= 1, "sequences", "at least 1", self.sequences)
+        require(self.splits >= 1, "splits", "at least 1 a sequence", self.splits)
+        require(self.tokens_at_once >= 1, "tokens_at_once", "at least 1", self.tokens_at_once)
+
+    def sequences_at_once(self, length: int) -> int:
+        """How many sequences of a length are run together before anything is replaced in them."""
+        return max(1, self.tokens_at_once // length)

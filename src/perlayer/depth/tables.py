@@ -30,7 +30,7 @@ class Number:
     """One number of a dissection."""
 
     layer: int
-    sublayer: str  # attention, mlp or head
+    sublayer: str | None  # attention, mlp or head; None: the whole layer
     metric: str
     stat: str  # how the tokens were brought to one number
     value: float

@@ -76,8 +76,9 @@ ANALYSES = {
     "tuned_lens": "lens.tuned",
     "published_lens": "published",
     "routing": "routing.runs",
+    "depth": "depth.runs",
 }
-DISSECTING = ("routing",)  # those whose table is one of dissections, not of per-layer metrics
+DISSECTING = ("routing", "depth")  # those whose table is one of dissections, not of per-layer metrics
 PUBLISHED = "published"  # the size of a published model, and the section that names them
 
 # What the end of a run says of it: the last layer, which has the head.

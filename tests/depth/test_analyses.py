@@ -1,0 +1,259 @@
+"""Every number of the dissections of depth, held against hidden states that are edited by hand."""
+
+from collections import defaultdict
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+import torch
+from by_hand import EOS, Hooked, Plain, published_twice, skipping
+from tiny import build, move
+
+from perlayer.depth import analyses
+from perlayer.depth import skipping as skipping_module
+from perlayer.depth.contributions import measure_contributions
+from perlayer.depth.logit_lens import measure_logit_lens
+from perlayer.depth.settings import DepthSettings
+from perlayer.depth.skipping import measure_skipping, split_positions
+from perlayer.depth.tables import SCHEMA
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.model.config import ModelConfig
+from perlayer.model.decoder import Decoder
+from perlayer.model.weights import save_model
+from perlayer.params import load
+from perlayer.plan import check_params
+
+LENGTH, LAYERS, SPLITS = 22, 3, 2
+SETTINGS = DepthSettings(3, SPLITS, tokens_at_once=2 * LENGTH)  # two of three sequences together
+PARTS = ("layer", "attention", "mlp")
+
+
+def some_tokens():
+    """(3, LENGTH); documents end within two of the sequences, one of them where a split may be."""
+    tokens = torch.randint(2, 30, (3, LENGTH), generator=torch.Generator().manual_seed(2))
+    tokens[0, 5] = tokens[0, 13] = tokens[2, 2] = tokens[2, 15] = EOS
+    return tokens
+
+
+def decoder_of(residual):
+    return move(build(residual, layers=LAYERS, sequence_length=LENGTH, vocab_size=30)).freeze()
+
+
+@pytest.fixture(scope="module", params=["pre_ln", "sandwich", "Llama", "Qwen3"])
+def model(request):
+    """A decoder, the model that is edited by hand for each of its sequences, and how close the two are."""
+    if request.param in ("Llama", "Qwen3"):
+        theirs, ours = published_twice(request.param, LENGTH)
+        return ours, [Hooked(theirs, sequence) for sequence in some_tokens()], 1e-4  # norms are in float32 there
+    decoder = decoder_of(request.param)
+    return decoder, [Plain(decoder, sequence) for sequence in some_tokens()], 1e-8
+
+
+def table(numbers):
+    keys = [(one.layer, one.sublayer, one.metric, one.other_layer, one.stat) for one in numbers]
+    assert len(set(keys)) == len(keys)
+    return dict(zip(keys, (one.value for one in numbers)))
+
+
+class Expected:
+    """Values of tokens by what they are of, and the statistics of them all."""
+
+    def __init__(self):
+        self.values = defaultdict(list)
+
+    def add(self, layer, part, metric, values, other=None):
+        self.values[layer, None if part == "layer" else part, metric, other].append(values.numpy())
+
+    def table(self, *stats):
+        found = {}
+        for key, parts in self.values.items():
+            values = np.concatenate(parts)
+            of = {"mean": values.mean(), "p95": np.percentile(values, 95), "max": values.max()}
+            found |= {(*key, stat): of[stat] for stat in stats}
+        return found
+
+
+def length(vectors):
+    return torch.sqrt((vectors * vectors).sum(-1))
+
+
+def cosine(vectors, others):
+    return (vectors * others).sum(-1) / (length(vectors) * length(others))
+
+
+def later_tokens(one):
+    """Those that see another token than themselves."""
+    return one.sees.sum(-1) > 1
+
+
+def assert_tables(found, expected, close):
+    assert found.keys() == expected.keys()
+    assert found == pytest.approx(expected, rel=close, abs=close / 100)
+
+
+def test_contributions_and_cosines(model):
+    decoder, by_hand, close = model
+    shares, cosines, norms = Expected(), Expected(), Expected()
+    for one in by_hand:
+        residuals, contributions, _ = one.run()
+        for suffix, group in (("", torch.ones(LENGTH, dtype=torch.bool)), ("_without_first", later_tokens(one))):
+            for layer, h in enumerate(residuals):
+                norms.add(layer, "layer", f"residual_norm{suffix}", length(h)[group])
+            for layer in range(1, LAYERS + 1):
+                h, a = residuals[layer - 1], contributions[layer, "attention"]
+                m = residuals[layer] - h - a
+                for part, c, beside in (("attention", a, h), ("mlp", m, h + a), ("layer", a + m, h)):
+                    share = (length(c) / length(beside))[group]
+                    shares.add(layer, part, f"relative_contribution{suffix}", share)
+                    cosines.add(layer, part, f"cosine{suffix}", cosine(c, beside)[group])
+                    norms.add(layer, part, f"contribution_norm{suffix}", length(c)[group])
+                cosines.add(layer, "layer", f"residual_cosine{suffix}", cosine(h, residuals[layer])[group])
+    expected = shares.table("mean", "p95", "max") | cosines.table("mean") | norms.table("mean", "max")
+    assert_tables(table(measure_contributions(decoder, some_tokens(), SETTINGS)), expected, close)
+
+
+def test_the_logit_lens(model):
+    decoder, by_hand, close = model
+    expected = Expected()
+    for one in by_hand:
+        residuals, _, final = one.run()
+        top = final.argsort(-1, descending=True)[:, :5]
+        for layer, h in enumerate(residuals):
+            lens = one.distribution(h)
+            expected.add(layer, "layer", "kl_lens_final", (lens * (lens / final).log()).sum(-1))
+            expected.add(layer, "layer", "kl_final_lens", (final * (final / lens).log()).sum(-1))
+            ours = lens.argsort(-1, descending=True)[:, :5]
+            both = [len(set(left) & set(right)) / 5 for left, right in zip(ours.tolist(), top.tolist())]
+            expected.add(layer, "layer", "top5_overlap", torch.tensor(both, dtype=torch.float64))
+    found = table(measure_logit_lens(decoder, some_tokens(), SETTINGS))
+    assert_tables(found, expected.table("mean"), close)
+    assert found[LAYERS, None, "kl_lens_final", None, "mean"] == 0
+    assert found[LAYERS, None, "top5_overlap", None, "mean"] == 1
+
+
+def cuts_of(one, splits):
+    """Where something is skipped, and where its effect is measured."""
+    later, places = later_tokens(one), torch.arange(LENGTH)
+    yield "all", later, later
+    for split in splits.tolist():
+        skipped = later & (places < split)
+        reached = torch.tensor([bool((one.sees[t] & skipped).any()) for t in range(LENGTH)])
+        yield "future", skipped, reached & (places >= split)
+
+
+def test_skipping(model):
+    """Skips that propagate are edits of what sublayers add; those that do not, of what one later layer reads."""
+    decoder, by_hand, close = model
+    expected = Expected()
+    for one, splits in zip(by_hand, split_positions(3, LENGTH, SPLITS)):
+        residuals, usual, probabilities = one.run()
+        for name, skipped, measured in cuts_of(one, splits):
+            for layer in range(1, LAYERS + 1):
+                for part in PARTS:
+                    _, changed, output = one.run(skipping(part, layer, skipped))
+                    distance = length(output - probabilities)[measured]
+                    expected.add(layer, part, f"output_effect_{name}", distance)
+                    for later in range(layer + 1, LAYERS + 1):
+                        without = residuals[later - 1] - usual[layer, part] * skipped[:, None]
+
+                        def read(place, h, later=later, without=without):
+                            return without if place == later else h
+
+                        _, alone, _ = one.run(read=read)
+                        for effect, contributions in (("effect", changed), ("local_effect", alone)):
+                            difference = length(contributions[later, "layer"] - usual[later, "layer"])
+                            change = (difference / length(usual[later, "layer"]))[measured]
+                            expected.add(layer, part, f"{effect}_{name}", change, later)
+    found = table(measure_skipping(decoder, some_tokens(), SETTINGS))
+    assert_tables(found, expected.table("mean", "p95", "max"), close)
+
+
+def test_nothing_is_skipped_at_the_first_token_of_a_text_and_nothing_measured_where_it_cannot_reach():
+    decoder = decoder_of("pre_ln")
+    tokens = some_tokens()[:1].clone()
+    tokens[0, 0], tokens[0, 7] = EOS, EOS  # documents begin at 1 and 8: nothing before 8 is seen from there on
+    with torch.no_grad():
+        cuts = skipping_module._cuts(decoder, tokens, torch.tensor([[8, 16]]))
+    assert [cut.name for cut in cuts] == ["all", "future", "future"]
+    assert cuts[0].skipped[0].nonzero()[:, 0].tolist() == [2, 3, 4, 5, 7, *range(9, 14), *range(15, 22)]
+    assert not cuts[1].measured.any()
+    assert cuts[2].skipped[0].nonzero()[:, 0].tolist() == [2, 3, 4, 5, 7, *range(9, 14), 15]
+    assert cuts[2].measured[0].nonzero()[:, 0].tolist() == [*range(16, 22)]
+
+
+def test_splits_are_drawn_from_a_grid_the_same_each_time():
+    splits = split_positions(50, 64, 4)
+    assert splits.shape == (50, 4)
+    assert all(len(set(row)) == 4 and set(row) <= set(range(8, 60, 8)) for row in splits.tolist())
+    assert len({tuple(row) for row in splits.tolist()}) > 10
+    assert torch.equal(splits, split_positions(50, 64, 4)) and torch.equal(splits[:7], split_positions(7, 64, 4))
+    assert split_positions(2, 13, 4).tolist() == [[8], [8]]
+    with pytest.raises(UserError, match="expected sequences of more than 12 tokens, to split, found 12"):
+        split_positions(2, 12, 4)
+
+
+@pytest.mark.parametrize(
+    "name", ["hyper_connections", "mhc", "deepnorm", "keel", "attnres_full", "attnres_block", "moda"]
+)
+def test_skipping_in_designs_that_do_not_just_add(name):
+    found = table(measure_skipping(decoder_of(name), some_tokens(), SETTINGS))
+    blocks = {layer for layer, sublayer, *_ in found if sublayer == "block"}
+    mixes_or_norms = name in ("hyper_connections", "mhc", "deepnorm", "keel")
+    assert blocks == (set(range(1, LAYERS + 1)) if mixes_or_norms else set())
+    assert all(np.isfinite(value) and value >= 0 for value in found.values())
+    for (layer, sublayer, metric, other, stat), value in found.items():
+        # nothing lies between, but for the MLP that reads what an attention has given
+        if metric.startswith("local_effect") and other == layer + 1 and sublayer != "attention":
+            assert value == pytest.approx(found[layer, sublayer, metric.removeprefix("local_"), other, stat])
+        if metric == "output_effect_future" and layer == LAYERS:
+            assert value == 0  # no later token reads what the last layer has given
+
+
+def shard_decoder(residual):
+    decoder = Decoder(ModelConfig(residual, LAYERS, 16, 24, 2, 1, 8, 10000.0, 1e-5, 300, 16, 1, True))
+    decoder.initialize(seed=0)
+    return decoder
+
+
+def dissected(folder, shards):
+    (folder / "models/mine").mkdir(parents=True)
+    save_model(folder / "models/mine", shard_decoder("sandwich"))
+    arguments = (shards, folder / "models", folder / "metrics", Machine(device="cpu", compile="off"))
+    analyses.dissect_run("mine", "tiny", DepthSettings(4, 2, 32), *arguments)
+    (path,) = (folder / "metrics/mine").iterdir()  # `collect` reads one
+    return path
+
+
+def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards):
+    paths = [dissected(tmp_path / name, small_shards) for name in "ab"]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    found = parquet.read_table(paths[0])
+    assert found.schema.equals(SCHEMA)
+    rows = found.to_pylist()
+    assert {(row["run"], row["size"]) for row in rows} == {("mine", "tiny")}
+    assert {row["analysis"] for row in rows} == {*analyses.ANALYSES, "depth_score"}
+    assert all(np.isfinite(row["value"]) for row in rows)
+    assert len({tuple(row[key] for key in row if key != "value") for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"runs": ["nobody"]}, "depth.runs: expected names of runs"),
+        ({"runs": "probes"}, "depth.runs: expected a list, found 'probes'"),
+        ({"runs": ["probes", "probes"]}, "depth.runs: expected probes once"),
+    ],
+)
+def test_a_wrong_list_of_runs_is_named_before_any_work(section, said):
+    with pytest.raises(UserError, match="params.yaml: ") as error:
+        check_params({**load(), "depth": section})
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["sequences", "splits", "tokens_at_once"])
+def test_a_wrong_length_is_named_before_any_work(key):
+    params = load()
+    params["recipes"]["nano"]["depth"][key] = 0
+    with pytest.raises(UserError, match=f"params.yaml: recipes.nano.depth.{key}: expected at least 1"):
+        check_params(params)
