@@ -58,10 +58,14 @@ DISSECTIONS = Table(
         "other_layer": "SMALLINT",
         "stat": "VARCHAR",
         "metric": "VARCHAR",
+        "text": "VARCHAR",
+        "position": "INTEGER",
+        "token": "VARCHAR",
         "value": "DOUBLE",
     },
-    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST",
-    key="analysis, layer, sublayer, other_layer, stat, metric",
+    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
+    "position NULLS FIRST",
+    key="analysis, layer, sublayer, other_layer, stat, metric, text, position",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
 WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training

@@ -76,14 +76,20 @@ CREATE TABLE dissections (
     other_layer SMALLINT,
     stat VARCHAR NOT NULL,
     metric VARCHAR NOT NULL,
+    text VARCHAR,
+    position INTEGER,
+    token VARCHAR,
     value DOUBLE NOT NULL
 );
 COMMENT ON TABLE dissections IS 'One row a number: what one finished model showed when it was taken apart';
 COMMENT ON COLUMN dissections.run IS 'The run, or the published model, which has no row in runs';
-COMMENT ON COLUMN dissections.analysis IS 'What was done: routing (by which weights the sublayers read and write); contributions (to the residual stream), logit_lens, skipping (of layers and sublayers) and depth_score';
+COMMENT ON COLUMN dissections.analysis IS 'What was done: routing (by which weights the sublayers read and write); contributions (to the residual stream), logit_lens, skipping (of layers and sublayers), depth_score, erasure (of one token at one depth) and integrated_gradients (of an answer)';
 COMMENT ON COLUMN dissections.layer IS 'The layer, from 1; 0 is the embedding';
 COMMENT ON COLUMN dissections.sublayer IS 'attention or mlp of that layer; head for the model''s own readout, at the last layer; null for the whole layer; block for the whole layer as the identity, where that is not the same as skipping it';
 COMMENT ON COLUMN dissections.other_layer IS 'The second place of a pair, else null. Skipping: the later layer that is looked at. Routing: the stream, from 1, or the source, from 0, the embedding';
-COMMENT ON COLUMN dissections.stat IS 'How the tokens of held-out text were brought to one number: mean, standard_deviation, min, max or p95, which 95 % of tokens do not exceed';
-COMMENT ON COLUMN dissections.metric IS 'What was measured. Routing: read, write (weight of a stream); mixing_into_K (what stream K takes of a stream); product_into_K, of the mixing matrices from the first sublayer to this one multiplied, and its forward_gain (greatest |row sum|), backward_gain (greatest |column sum|) and least_column_sum; source_weight (attention over sources) and source_entropy (nats). Contributions: relative_contribution and cosine (with the residual before), residual_cosine, contribution_norm, residual_norm, each also as NAME_without_first, without the first token of a text. Logit lens: kl_lens_final, kl_final_lens, top5_overlap. Skipping, everywhere (NAME_all) or before a split and looked at from there on (NAME_future): effect (relative change of a later contribution), local_effect (if that layer alone read the change), output_effect (distance of next-token distributions). Depth, in layers from 1: depth_score, output_depth_score, effective_depth_cosine, effective_depth_kl, effective_depth_overlap and their NAME_share';
+COMMENT ON COLUMN dissections.stat IS 'How the tokens of held-out text were brought to one number: mean, standard_deviation, min, max or p95, which 95 % of tokens do not exceed; single for a number about one token or one text';
+COMMENT ON COLUMN dissections.metric IS 'What was measured. Routing: read, write (weight of a stream); mixing_into_K (what stream K takes of a stream); product_into_K, of the mixing matrices from the first sublayer to this one multiplied, and its forward_gain (greatest |row sum|), backward_gain (greatest |column sum|) and least_column_sum; source_weight (attention over sources) and source_entropy (nats). Contributions: relative_contribution and cosine (with the residual before), residual_cosine, contribution_norm, residual_norm, each also as NAME_without_first, without the first token of a text. Logit lens: kl_lens_final, kl_final_lens, top5_overlap. Skipping, everywhere (NAME_all) or before a split and looked at from there on (NAME_future): effect (relative change of a later contribution), local_effect (if that layer alone read the change), output_effect (distance of next-token distributions). Depth, in layers from 1: depth_score, output_depth_score, effective_depth_cosine, effective_depth_kl, effective_depth_overlap and their NAME_share. Erasure: how far the answer''s next-token distributions move at most, when one token''s residual becomes the mean residual. Integrated gradients: attribution (of a token''s residual, or of what a sublayer adds to it), attribution_size, its absolute value, and target_change, of which attributions are the shares';
+COMMENT ON COLUMN dissections.text IS 'The text that the number is about, window K for the K-th held-out sequence, whose last tokens stand for an answer; null for all texts together';
+COMMENT ON COLUMN dissections.position IS 'The token of that text, from 0; null where it is about no single one';
+COMMENT ON COLUMN dissections.token IS 'What that token says';
 COMMENT ON COLUMN dissections.value IS 'The number';
