@@ -81,9 +81,11 @@ ANALYSES = {
     "published_lens": "published",
     "routing": "routing.runs",
     "depth": "depth.runs",
+    "depth_maps": "depth_maps",
 }
-DISSECTING = ("routing", "depth")  # those whose table is one of dissections, not of per-layer metrics
+DISSECTING = ("routing", "depth", "depth_maps")  # those whose table is one of dissections, not of per-layer metrics
 PUBLISHED = "published"  # the size of a published model, and the section that names them
+NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
 # What the end of a run says of it: the last layer, which has the head.
 RESULTS = """
@@ -166,7 +168,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
     """The models that params.yaml names for each stage of `ANALYSES`, in order of name; a section may be missing.
 
     Raises:
-        UserError: no names stand there, one of them is no run, or a published model has the name of a run.
+        UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
     """
     models = {}
     for stage, where in ANALYSES.items():
@@ -177,9 +179,9 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in found):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
         for name in found:
-            if where == PUBLISHED and name in params["runs"]:
+            if where in NAMING and name in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
-            if where != PUBLISHED and name not in params["runs"]:
+            if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
         models[stage] = sorted(set(found))
     return models
