@@ -5,7 +5,7 @@ Csordas, Manning, Potts 2025, figure 6b and 6d (arXiv 2505.13898).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -71,7 +71,9 @@ def erase_tokens(
     return numbers + found.numbers(*STATS)
 
 
-def _erased(decoder: Decoder, text: AnsweredText, means: Sequence[Tensor], tokens_at_once: int):
+def _erased(
+    decoder: Decoder, text: AnsweredText, means: Sequence[Tensor], tokens_at_once: int
+) -> Iterator[tuple[tuple[int, int], Tensor]]:
     """Layer and position of every token erased, and how far the answer moves, ()."""
     untouched = run(decoder, _there(text.tokens[None], decoder))
     predicting, length = text.predicting.to(untouched.tap.device), len(text.tokens)

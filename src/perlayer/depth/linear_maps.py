@@ -6,6 +6,7 @@ regressions, which need one pass over the text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -52,27 +53,40 @@ def measure_linear_maps(source: Decoder, target: Decoder, text: MappedText, sequ
                 for inputs, each in zip(found[kind], moments[kind]):
                     each.add(inputs, expected[kind].flatten(1))
         maps = {kind: [Ridge(each) for each in moments[kind]] for kind in KINDS}
-        chosen = {
-            kind: errors.relative.argmin(1)
-            for kind, errors in _errors(maps, source, target, text.choose, sequences_at_once).items()
-        }
-        measured = _errors(maps, source, target, text.measure, sequences_at_once)
-    return [number for kind in KINDS for number in _numbers(kind, measured[kind], chosen[kind])]
+        choosing, _ = _errors(maps, source, target, text.choose, sequences_at_once)
+        measured, count = _errors(maps, source, target, text.measure, sequences_at_once)
+    return [
+        number
+        for kind, errors in measured.items()
+        for number in _numbers(kind, errors, count, choosing[kind].relative.argmin(1))
+    ]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Errors:
     """Of maps from layers to layers under each penalty, (layers from, penalties, layers to), and of the mean."""
 
-    relative: Tensor  # mean over tokens
+    relative: Tensor  # sums over tokens
     squared: Tensor
     mean_relative: Tensor  # (layers to,)
     mean_squared: Tensor
 
+    def __add__(self, other: Errors) -> Errors:
+        return Errors(
+            self.relative + other.relative,
+            self.squared + other.squared,
+            self.mean_relative + other.mean_relative,
+            self.mean_squared + other.mean_squared,
+        )
 
-def _vectors(source: Decoder, target: Decoder, tokens: Tensor, sequences_at_once: int):
-    """For each batch, of both models: by kind (layers, tokens, hidden) of the first, (tokens, layers, hidden) of the
-    second."""
+
+Vectors = dict[str, Tensor]  # by kind
+
+
+def _vectors(
+    source: Decoder, target: Decoder, tokens: Tensor, sequences_at_once: int
+) -> Iterator[tuple[Vectors, Vectors]]:
+    """For each batch, (layers, tokens, hidden) of the first model and (tokens, layers, hidden) of the second."""
     device = source.lm_head.weight.device
     for some in tokens.split(sequences_at_once):
         some = some.to(device)
@@ -81,7 +95,7 @@ def _vectors(source: Decoder, target: Decoder, tokens: Tensor, sequences_at_once
             yield _by_kind(source, some, kept, 0), _by_kind(target, some, kept, 1)
 
 
-def _by_kind(decoder: Decoder, tokens: Tensor, kept: Tensor, layers_at: int) -> dict[str, Tensor]:
+def _by_kind(decoder: Decoder, tokens: Tensor, kept: Tensor, layers_at: int) -> Vectors:
     trace = run(decoder, tokens)
     contributions = [trace.contributions[layer, "layer"] for layer in range(1, decoder.config.layers + 1)]
     found = {"residual": trace.residuals, "contribution": contributions}
@@ -90,25 +104,22 @@ def _by_kind(decoder: Decoder, tokens: Tensor, kept: Tensor, layers_at: int) -> 
 
 def _errors(
     maps: dict[str, list[Ridge]], source: Decoder, target: Decoder, tokens: Tensor, sequences_at_once: int
-) -> dict[str, Errors]:
-    """The errors of every map under every penalty, by kind, and of the means."""
+) -> tuple[dict[str, Errors], int]:
+    """The errors of every map under every penalty, and of the means, by kind; and of how many tokens."""
     sums: dict[str, Errors] = {}
     count = 0
     for found, expected in _vectors(source, target, tokens, sequences_at_once):
         for kind, ridges in maps.items():
-            inputs, outputs = found[kind], expected[kind].double()
+            outputs = expected[kind].double()
             mean = ridges[0].mean_output.view(outputs.shape[1:])
             batch = Errors(
-                *_mapped(ridges, inputs, outputs),
+                *_mapped(ridges, found[kind], outputs),
                 relative_norm(outputs - mean, outputs).sum(0),
                 norm(outputs - mean).square().sum(0),
             )
-            sums[kind] = _sum(sums[kind], batch) if kind in sums else batch
+            sums[kind] = sums[kind] + batch if kind in sums else batch
         count += len(expected["residual"])
-    return {
-        kind: Errors(each.relative / count, each.squared, each.mean_relative / count, each.mean_squared)
-        for kind, each in sums.items()
-    }
+    return sums, count
 
 
 def _mapped(ridges: list[Ridge], inputs: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -123,19 +134,15 @@ def _mapped(ridges: list[Ridge], inputs: Tensor, outputs: Tensor) -> tuple[Tenso
     return torch.stack(relative).view(shape), torch.stack(squared).view(shape)
 
 
-def _sum(one: Errors, other: Errors) -> Errors:
-    return Errors(*(getattr(one, name) + getattr(other, name) for name in Errors.__dataclass_fields__))
-
-
-def _numbers(kind: str, errors: Errors, chosen: Tensor) -> list[Number]:
+def _numbers(kind: str, errors: Errors, count: int, chosen: Tensor) -> list[Number]:
     """The rows of one kind; `chosen` (layers from, layers to) is the place of each pair's penalty."""
     first, numbers = KINDS[kind], []
     for to, mean in enumerate(errors.mean_relative.tolist(), first):
-        numbers.append(Number(to, None, f"{kind}_mean_error", "mean", mean))
+        numbers.append(Number(to, None, f"{kind}_mean_error", "mean", mean / count))
     for origin, row in enumerate(chosen.tolist()):
         for to, place in enumerate(row):
             pair = {"layer": to + first, "sublayer": None, "other_layer": origin + first}
-            error = errors.relative[origin, place, to].item()
+            error = errors.relative[origin, place, to].item() / count
             unexplained = (errors.squared[origin, place, to] / errors.mean_squared[to]).item()
             numbers.append(Number(metric=f"{kind}_error", stat="mean", value=error, **pair))
             numbers.append(Number(metric=f"{kind}_unexplained", stat="mean", value=unexplained, **pair))
