@@ -52,6 +52,10 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         def get(self, key, default=None):
             return self[key] if key in self else default
 
+        def keys(self):
+            seen.add(self.path.removesuffix("."))
+            return super().keys()
+
         def items(self):
             return [(key, self[key]) for key in self]
 

@@ -176,14 +176,15 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         for part in where.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         found = [] if found is None else found
-        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in found):
+        names = found.keys() if isinstance(found, Mapping) else found
+        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
-        for name in found:
+        for name in names:
             if where in NAMING and name in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
             if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
-        models[stage] = sorted(set(found))
+        models[stage] = sorted(set(names))
     return models
 
 
