@@ -357,6 +357,7 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("lens", {"tuned": ["deep_model"]}, "lens.tuned: expected names of runs, found 'deep_model'"),
         ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
         ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
+        ("depth_maps", {"probes": {}}, "depth_maps: expected names that no run has, found 'probes'"),
         ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
     ],
 )
