@@ -16,7 +16,7 @@ from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
-from perlayer.depth.settings import DepthRuns, DepthSettings, RoutedRuns
+from perlayer.depth.settings import DepthRuns, DepthSettings, MapSettings, RoutedRuns, parse_pairs
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
@@ -27,7 +27,18 @@ from perlayer.params import check_keys, parse, recipe
 from perlayer.training.ladder import check_ladder
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_depth, check_warmup, parse_run
 
-SECTIONS = ("size", "recipes", "runs", "ladder", "retrain_heads", "lens", "routing", "depth", "published")
+SECTIONS = (
+    "size",
+    "recipes",
+    "runs",
+    "ladder",
+    "retrain_heads",
+    "lens",
+    "routing",
+    "depth",
+    "depth_maps",
+    "published",
+)
 RECIPE_SECTIONS = {
     "data": DataSettings,
     "model": ModelSettings,
@@ -37,6 +48,7 @@ RECIPE_SECTIONS = {
     "lens": LensSettings,
     "tuned_lens": TunedLensSettings,
     "depth": DepthSettings,
+    "depth_maps": MapSettings,
 }
 
 
@@ -66,8 +78,12 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    pairs, published = parse_pairs(params), parse_published(params)
+    for name in pairs:
+        if name in published:
+            raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")
     _check_designs(params, runs)
-    for settings in parse_published(params).values():
+    for settings in published.values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
 

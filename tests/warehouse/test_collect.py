@@ -46,12 +46,14 @@ def test_every_row_arrives(warehouse_dir):
 
 
 def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
-    rows = pd.concat([made_up.routing(run) for run in made_up.ROUTING]).drop(columns="size")
-    columns = ["run", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
+    rows = pd.concat([made_up.routing(run) for run in made_up.ROUTING])
+    columns = ["run", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
-    expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
-    found = found.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
+    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string"}
+    expected, found = (
+        each[columns].astype(types).sort_values(columns).reset_index(drop=True) for each in (rows, found)
+    )
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
@@ -61,15 +63,23 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         Number(1, None, "effect_all", "p95", 0.5, 2),
         Number(1, "mlp", "effect_all", "p95", 0.25, 2),
         Number(2, None, "cosine", "mean", -0.5),
+        Number(2, None, "cosine", "single", -0.5, text="window 1", position=0),
+        Number(2, None, "cosine", "single", -0.5, text="window 2", position=0),
+        Number(2, None, "cosine", "single", -0.5, text="window 1", position=1),
     ]
-    tables = [dissections_table("probes", "nano", name, numbers) for name in ("skipping", "contributions")]
+    words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
+    tables = [dissections_table("probes", "nano", name, numbers, words) for name in ("skipping", "contributions")]
     made_up.write_analyses(tmp_path, {("depth", "probes"): pa.concat_tables(tables).to_pandas()})
     params = {**made_up.params(SOME), "depth": {"runs": ["probes", "separate"]}}
     absent = collect(params, tmp_path, tmp_path / "warehouse")
     assert absent.analyses["depth"] == ["separate"]
     path = tmp_path / "warehouse/dissections.parquet"
-    found = duckdb.sql(f"SELECT analysis, layer, sublayer, other_layer, stat, metric, value FROM '{path}'").fetchall()
-    rows = [(n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.value) for n in numbers]
+    found = duckdb.sql(f"SELECT {', '.join(made_up.DISSECTION)} FROM '{path}'").fetchall()
+    rows = [
+        (n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.text, n.position, words.get((n.text, n.position)))
+        for n in numbers
+    ]
+    rows = [(*row, n.value) for row, n in zip(rows, numbers)]
     expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
     assert len(found) == len(expected) and set(found) == expected
 
@@ -347,6 +357,7 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("lens", {"tuned": ["deep_model"]}, "lens.tuned: expected names of runs, found 'deep_model'"),
         ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
         ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
+        ("depth_maps", {"probes": {}}, "depth_maps: expected names that no run has, found 'probes'"),
         ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
     ],
 )

@@ -58,10 +58,14 @@ DISSECTIONS = Table(
         "other_layer": "SMALLINT",
         "stat": "VARCHAR",
         "metric": "VARCHAR",
+        "text": "VARCHAR",
+        "position": "INTEGER",
+        "token": "VARCHAR",
         "value": "DOUBLE",
     },
-    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST",
-    key="analysis, layer, sublayer, other_layer, stat, metric",
+    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
+    "position NULLS FIRST",
+    key="analysis, layer, sublayer, other_layer, stat, metric, text, position",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
 WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
@@ -77,9 +81,11 @@ ANALYSES = {
     "published_lens": "published",
     "routing": "routing.runs",
     "depth": "depth.runs",
+    "depth_maps": "depth_maps",
 }
-DISSECTING = ("routing", "depth")  # those whose table is one of dissections, not of per-layer metrics
+DISSECTING = ("routing", "depth", "depth_maps")  # those whose table is one of dissections, not of per-layer metrics
 PUBLISHED = "published"  # the size of a published model, and the section that names them
+NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
 # What the end of a run says of it: the last layer, which has the head.
 RESULTS = """
@@ -163,7 +169,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
     """The models that params.yaml names for each stage of `ANALYSES`, in order of name; a section may be missing.
 
     Raises:
-        UserError: no names stand there, one of them is no run, or a published model has the name of a run.
+        UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
     """
     models = {}
     for stage, where in ANALYSES.items():
@@ -171,14 +177,15 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         for part in where.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         found = [] if found is None else found
-        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in found):
+        names = found.keys() if isinstance(found, Mapping) else found
+        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
-        for name in found:
-            if where == PUBLISHED and name in params["runs"]:
+        for name in names:
+            if where in NAMING and name in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
-            if where != PUBLISHED and name not in params["runs"]:
+            if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
-        models[stage] = sorted(set(found))
+        models[stage] = sorted(set(names))
     return models
 
 
