@@ -66,7 +66,7 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     runs = [parse_run(params, name) for name in params["runs"]]
     for run in runs:
         check_depth(run, recipe(params, "model")[0]["layers"], f"runs.{run.name}")
-    check_ladder(params)
+    on_ladder = check_ladder(params)
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
     _check_named(retrained, runs, "retrain_heads.runs")
     for run in runs:
@@ -82,25 +82,32 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     for name in pairs:
         if name in published:
             raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")
-    _check_designs(params, runs)
+    _check_designs(params, runs, "runs")
+    _check_designs(params, on_ladder, "ladder.runs")
     for settings in published.values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
 
 
-def _check_designs(params: Mapping[str, Any], runs: list[Run]) -> None:
-    """Raise `UserError` where a design does not work, or a run asks of it what it has not."""
+def _check_designs(params: Mapping[str, Any], runs: list[Run], where: str) -> None:
+    """Raise `UserError` where a design does not work, or a run asks what it or the text has not.
+
+    Args:
+        where: the section that the runs stand in.
+    """
     from perlayer.model.residual.protocol import ResidualDesign
     from perlayer.model.trial import trial_decoder  # takes seconds: it imports torch
 
     optimizer = parse(OptimizerSettings, *recipe(params, "optimizer"))
+    length = recipe(params, "data")[0]["sequence_length"]
     tried: dict[tuple[str, str | None], Any] = {}
     for run in runs:
         kind = run.residual, run.value_residual
-        with at(f"runs.{run.name}"):
+        with at(f"{where}.{run.name}"):
             decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
             for settings in run.algorithms.values():
                 getattr(settings, "check_decoder", lambda decoder: None)(decoder)
+                getattr(settings, "check_length", lambda length: None)(length)
         if run.name in params["routing"]["runs"] and type(decoder.design).routing is ResidualDesign.routing:
             raise UserError(
                 f"params.yaml: routing.runs: expected runs whose residual design routes, and {run.name} has "

@@ -139,7 +139,9 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         run, on_ladder = definition["run"], definition["on_ladder"]
         path = metrics_dir / ("ladder" if on_ladder else "runs") / run / "layers.parquet"
         definition["routing"] = run in models["routing"]
-        definition["present"] = _load(connection, LAYER_METRICS, path, run, definition["size"])
+        # a rung is what it is beside the size in use, so its results say both
+        size = ladder_name(params["size"], definition["size"]) if on_ladder else params["size"]
+        definition["present"] = _load(connection, LAYER_METRICS, path, run, size)
         if not definition["present"]:
             (absent_analyses.setdefault("ladder", []) if on_ladder else absent).append(run)
         names = ", ".join(definition)
@@ -209,12 +211,14 @@ def ladder_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         UserError: a rung or a run is not defined as it should be.
     """
     ladder = params.get("ladder", {"runs": {}, "rungs": {}})
+    runs, rungs = (_mapping(_mapping(ladder, "ladder").get(key), f"ladder.{key}") for key in ("runs", "rungs"))
     recipe_model, _ = recipe(params, "model")
     rows = []
-    for rung, changes in sorted(ladder["rungs"].items()):
+    for rung, changes in sorted(rungs.items()):
         where = f"ladder.rungs.{rung}"
-        depth = _integer({**recipe_model, **changes.get("model", {})}, "layers", where)
-        for run, keys in sorted(ladder["runs"].items()):
+        model = _mapping(_mapping(changes, where).get("model", {}), f"{where}.model")
+        depth = _integer({**recipe_model, **model}, "layers", f"{where}.model")
+        for run, keys in sorted(runs.items()):
             row = _definition(ladder_name(rung, run), keys, rung, depth, f"ladder.runs.{run}")
             rows.append({**row, "on_ladder": True})
     return rows
@@ -239,6 +243,12 @@ def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[
         "algorithms": _json({key: value for key, value in optional.items() if key not in NOT_ALGORITHMS}),
         "setting": _json({key: value for key, value in optional.items() if key not in NOT_SETTING}),
     }
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of names, found {value!r}")
+    return value
 
 
 def _text(mapping: Mapping[str, Any], key: str, where: str) -> str:
