@@ -7,8 +7,10 @@ def plan(params):
     from pathlib import Path
 
     from perlayer.plan import check_params, write_plans
+    from perlayer.training.ladder import check_ladder
 
     write_plans(check_params(params), Path("data/plan"))
+    write_plans(check_ladder(params), Path("data/plan/ladder"))
     # always the same, so that the data stages wait for the check and are not run again when another run is added
     Path("data/checked").write_text("Every choice in params.yaml has been checked.\n")
 

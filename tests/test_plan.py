@@ -40,13 +40,29 @@ def test_an_imported_helper_counts(tmp_path):
 
 
 def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
-    runs = check_params(load())
+    runs = {run.residual: run for run in check_params(load())}.values()  # one of each design
     for name in ("first", "second"):
         write_plans(runs, tmp_path / name)
     for one in runs:
         first, second = (tmp_path / name / f"{one.name}.json" for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
         assert all(len(value) == 64 for value in json.loads(first.read_text())["files"].values())
+
+
+@pytest.mark.parametrize("size", load()["recipes"])
+def test_every_size_fits_all_that_params_name(size):
+    assert check_params({**load(), "size": size})
+
+
+def test_what_a_design_has_not_is_said_before_any_work():
+    params = load()
+    params["runs"]["mine"] = {"residual": "moda", "readouts": "none", "seed": 0, "value_residual": "learnable"}
+    with pytest.raises(UserError, match=r"runs\.mine\.value_residual: expected .* usual attention, found 'moda'"):
+        check_params(params)
+    del params["runs"]["mine"]
+    params["routing"]["runs"] = ["baseline"]
+    with pytest.raises(UserError, match=r"routing\.runs: expected runs whose .* routes, and baseline has sandwich"):
+        check_params(params)
 
 
 def test_a_misspelt_section_is_named():
@@ -82,6 +98,7 @@ def test_a_published_model_that_is_not_there_is_named():
         ("optimizer", "schedule", "step", "recipes.nano.optimizer.schedule: expected linear or cosine"),
         ("optimizer", "decay", 0, "recipes.nano.optimizer.decay: expected a share"),
         ("train", "steps", 1.5, "recipes.nano.train.steps: expected a whole number, found 1.5"),
+        ("train", "steps", 0, "recipes.nano.train.steps: expected from 1 to 1000000000 updates, found 0"),
         ("optimizer", "warmup", 1200, "recipes.nano.optimizer.warmup: expected fewer than the 1200 steps of the run"),
         (
             "retrain_heads",

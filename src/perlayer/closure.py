@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
+from perlayer.errors import UserError
+
 
 def import_closure(files: Iterable[Path], package: Path) -> set[Path]:
     """Every file of `package` that runs when `files` are imported, the files themselves included if they are in it.
@@ -31,7 +33,11 @@ def import_closure(files: Iterable[Path], package: Path) -> set[Path]:
 
 def _imported_modules(path: Path, package: Path) -> set[str]:
     modules = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))):
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except (SyntaxError, ValueError) as error:  # also bytes that are no UTF-8
+        raise UserError(f"{path}: expected Python, found {' '.join(str(error).split())}") from None
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

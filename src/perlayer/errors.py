@@ -1,5 +1,10 @@
 """The errors that people read: one line that says what was expected, what was found, and where."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 LONGEST = 120
 
 
@@ -13,6 +18,15 @@ class InvalidValue(ValueError):
     def __init__(self, key: str, expected: str, found: object):
         super().__init__(f"{key}: expected {expected}, found {shortened(found)}")
         self.key, self.expected, self.found = key, expected, found
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Say of an `InvalidValue` raised in this block that its key stands at `where` in params.yaml."""
+    try:
+        yield
+    except InvalidValue as error:
+        raise UserError(f"params.yaml: {where}.{error}") from None
 
 
 def shortened(value: object) -> str:

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
-from perlayer.errors import InvalidValue, UserError, require
+from perlayer.errors import InvalidValue, UserError, at, require
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 MOST_STEPS = 10**9  # updates that any training may ask for
@@ -79,6 +79,11 @@ def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> 
     return sections[section], f"{where}.{section}"
 
 
+def ladder_name(rung: str, run: str) -> str:
+    """What a run of the ladder is called at a rung, in results and in messages."""
+    return f"{rung}_{run}"
+
+
 def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: typing.Iterable[str], where: str):
     """Raise `UserError` for a key of `mapping` that is not known or a needed one that is missing."""
     known = list(known)
@@ -125,10 +130,8 @@ def parse(cls: type[Section], mapping: Any, where: str) -> Section:
     ]
     check_keys(mapping, fields, needed, where)
     hints = typing.get_type_hints(cls)
-    try:
+    with at(where):
         return cls(**{key: _convert(value, hints[key], key) for key, value in mapping.items()})
-    except InvalidValue as error:
-        raise UserError(f"params.yaml: {where}.{error}") from None
 
 
 _DESCRIPTIONS = {

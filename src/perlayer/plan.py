@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
 from perlayer.depth.settings import DepthRuns, DepthSettings, RoutedRuns
-from perlayer.errors import InvalidValue, UserError
+from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse, recipe
-from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_warmup, parse_run
+from perlayer.training.ladder import check_ladder
+from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_depth, check_warmup, parse_run
 
-SECTIONS = ("size", "recipes", "runs", "retrain_heads", "lens", "routing", "depth", "published")
+SECTIONS = ("size", "recipes", "runs", "ladder", "retrain_heads", "lens", "routing", "depth", "published")
 RECIPE_SECTIONS = {
     "data": DataSettings,
     "model": ModelSettings,
@@ -49,10 +50,11 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     for size in params["recipes"]:
         parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in RECIPE_SECTIONS.items()}
         check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
-        check_warmup(size, parsed["optimizer"], parsed["train"])
+        check_warmup(f"recipes.{size}", parsed["optimizer"], parsed["train"])
     runs = [parse_run(params, name) for name in params["runs"]]
     for run in runs:
-        _check_depth(run, recipe(params, "model")[0]["layers"])
+        check_depth(run, recipe(params, "model")[0]["layers"], f"runs.{run.name}")
+    check_ladder(params)
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
     _check_named(retrained, runs, "retrain_heads.runs")
     for run in runs:
@@ -64,19 +66,30 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    _check_designs(params, runs)
     for settings in parse_published(params).values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
 
 
-def _check_depth(run: Run, layers: int) -> None:
-    """Raise `UserError` where the weights of a run do not fit its depth at the current size, `layers` by default."""
-    reading = run.algorithms.get("per_layer_loss")
-    try:
-        if reading is not None:
-            reading.check_depth(run.layers or layers)
-    except InvalidValue as error:
-        raise UserError(f"params.yaml: runs.{run.name}.{error}") from None
+def _check_designs(params: Mapping[str, Any], runs: list[Run]) -> None:
+    """Raise `UserError` where a design does not work, or a run asks of it what it has not."""
+    from perlayer.model.residual.protocol import ResidualDesign
+    from perlayer.model.trial import trial_decoder  # takes seconds: it imports torch
+
+    optimizer = parse(OptimizerSettings, *recipe(params, "optimizer"))
+    tried: dict[tuple[str, str | None], Any] = {}
+    for run in runs:
+        kind = run.residual, run.value_residual
+        with at(f"runs.{run.name}"):
+            decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
+            for settings in run.algorithms.values():
+                getattr(settings, "check_decoder", lambda decoder: None)(decoder)
+        if run.name in params["routing"]["runs"] and type(decoder.design).routing is ResidualDesign.routing:
+            raise UserError(
+                f"params.yaml: routing.runs: expected runs whose residual design routes, and {run.name} has "
+                f"{run.residual}"
+            )
 
 
 def _check_named(names: list[str], runs: list[Run], where: str) -> None:
@@ -104,7 +117,7 @@ def run_files(run: Run, package: Path) -> list[Path]:
     return sorted(path for path in import_closure(roots, package) if any(folder in path.parents for folder in optional))
 
 
-def write_plans(runs: list[Run], destination: Path) -> None:
+def write_plans(runs: Iterable[Run], destination: Path) -> None:
     """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path in the package."""
     destination.mkdir(parents=True, exist_ok=True)
     package = ALGORITHMS.parent

@@ -1,10 +1,12 @@
 """Every algorithm with settings of its own: one table drives the same tests over all of them."""
 
 from perlayer.algorithms.ema.settings import Settings as Ema
+from perlayer.algorithms.future_probes.settings import Settings as FutureProbes
 from perlayer.algorithms.gradient_cosines.settings import Settings as GradientCosines
 from perlayer.algorithms.gradient_reach.settings import Settings as GradientReach
 from perlayer.algorithms.gradient_surgery.settings import Settings as GradientSurgery
 from perlayer.algorithms.layer_dropout.settings import Settings as LayerDropout
+from perlayer.algorithms.multi_token_prediction.settings import Settings as MultiTokenPrediction
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLoss
 
 ALGORITHMS = {
@@ -72,6 +74,22 @@ ALGORITHMS = {
         ("per_layer_loss", PerLayerLoss("separate")),
         ("gradient_cosines", GradientCosines(every=2)),
     ],
+    "future_probes": [("future_probes", FutureProbes(ahead=2))],
+    "multi_token_prediction": [("multi_token_prediction", MultiTokenPrediction())],
+    "multi_token_prediction of weight 0": [("multi_token_prediction", MultiTokenPrediction(depth=2, weight=0.0))],
+    "parallel of weight 0": [("multi_token_prediction", MultiTokenPrediction("parallel", weight=0.0))],
+    "multi_token_prediction with probes and future_probes": [
+        ("per_layer_loss", PerLayerLoss("probes")),
+        ("future_probes", FutureProbes(ahead=3)),
+        ("multi_token_prediction", MultiTokenPrediction("parallel", depth=2)),
+    ],
 }
 
-LEAVES_THE_BACKBONE = ("probes", "ema", "gradient_cosines")
+LEAVES_THE_BACKBONE = (
+    "probes",
+    "ema",
+    "gradient_cosines",
+    "future_probes",
+    "multi_token_prediction of weight 0",
+    "parallel of weight 0",
+)

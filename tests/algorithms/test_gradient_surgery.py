@@ -108,7 +108,7 @@ def test_the_embedding_and_the_last_layer_stay_as_they_are():
 
 
 def with_surgery(model):
-    GradientSurgery().apply(Event.INIT, SimpleNamespace(model=model), None)
+    GradientSurgery().apply(Event.INIT, SimpleNamespace(run_name="test", model=model), None)
     return model
 
 
@@ -207,8 +207,8 @@ def test_several_streams_are_refused_at_start(design):
     with pytest.raises(UserError) as error:
         with_surgery(model)
     assert str(error.value) == (
-        "gradient_surgery: expected one stream between layers, found a residual design with several: sandwich, "
-        "value_residual off"
+        "params.yaml: runs.test.gradient_surgery: expected a residual design with one stream between layers, "
+        "found 'sandwich'"
     )
 
 

@@ -21,7 +21,7 @@ from perlayer.algorithms.layer_dropout.skipping import (
 from perlayer.algorithms.per_layer_loss.algorithm import build as build_per_layer_loss
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.algorithms.protocol import RunContext
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue, UserError
 from perlayer.training.settings import parse_run
 
 ROOT_2 = 1.41421356  # exp(ln2 / 2): half-way, both factors are this less 1
@@ -157,7 +157,7 @@ def test_a_state_that_grows_is_refused_at_start():
     model = build()
     require_steady_state(model.decoder)
     model.decoder.design = Growing(model.decoder.config)
-    with pytest.raises(UserError, match="^layer_dropout: expected a residual design whose state keeps its shape"):
+    with pytest.raises(InvalidValue, match="^layer_dropout: expected a residual design whose state keeps its shape"):
         require_steady_state(model.decoder)
 
 
@@ -237,7 +237,8 @@ def test_it_calls_what_stood_in_its_place_and_reading_without_training_skips_not
     model, tokens, called = build(), some_tokens(), []
     usual = model.decoder.run_layer
     model.decoder.run_layer = lambda *arguments: called.append(1) or usual(*arguments)
-    state = SimpleNamespace(model=model, batch={"tokens": tokens}, timestamp=SimpleNamespace(batch=SimpleNamespace()))
+    timestamp = SimpleNamespace(batch=SimpleNamespace())
+    state = SimpleNamespace(run_name="test", model=model, batch={"tokens": tokens}, timestamp=timestamp)
     state.timestamp.batch.value = 3
     expected = build()({"tokens": tokens})
 

@@ -54,6 +54,11 @@ def test_minutes_against_a_bound(project):
     assert [row_of("all", bound, STAGES, project).holds for bound in (15.0, 60.0)] == [False, True]
 
 
+def test_a_stage_of_two_arguments_is_found_under_the_name_that_dvc_gives_it(project):
+    write(project, "ladder@narrow@plain", start=1600.0, end=1720.0)
+    assert row_of("all", 15.0, [*STAGES, "ladder@narrow-plain"], project).measured == 12.0
+
+
 def test_question_1_needs_the_training_of_its_runs_and_what_all_share():
     stages = ["plan", "train@a", "train@b", "lens@a", "retrain_heads@a", "report"]
     assert question_1(stages, {"a"}) == ["plan", "train@a", "report"]

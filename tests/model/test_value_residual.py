@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.residual.protocol import ResidualDesign
@@ -129,7 +129,7 @@ def test_a_design_with_attention_of_its_own_is_refused():
         def attend(self, state, sublayer, rotary, mask):
             return super().attend(state, sublayer, rotary, mask)
 
-    with pytest.raises(UserError, match="value_residual: expected a residual design with the usual attention"):
+    with pytest.raises(InvalidValue, match="value_residual: expected a residual design with the usual attention"):
         ValueResidual(Own(build(None).config), "identity")
 
 

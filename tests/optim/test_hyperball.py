@@ -257,7 +257,7 @@ def test_what_a_design_routes_by_has_an_adam_of_its_own():
     group = parameter_groups(decoder, SETTINGS)[-1]
     assert group["params"] == [decoder.model.layers[1].value_residual.weights]
     assert (group["owner"], group["kind"], group["adam_epsilon"], group["lr"]) == (
-        "routing",
+        "backbone",
         "adam",
         1e-8,  # recipe section 6b
         SETTINGS.adam_learning_rate,

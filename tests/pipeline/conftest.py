@@ -12,8 +12,13 @@ from pipeline_code import ROOT
 
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
-  probes: {residual: sandwich, readouts: probes, seed: 0}
   separate: {residual: sandwich, readouts: separate, seed: 0}
+ladder:
+  runs:
+    plain: {residual: sandwich, readouts: none, seed: 0}
+    multi_token: {residual: sandwich, readouts: none, seed: 0, multi_token_prediction: {weight: 0.3}}
+  rungs:
+    narrow: {model: {layers: 1, hidden_size: 16, head_dim: 8}, train: {steps: 6}}
 retrain_heads:
   runs: [separate]
 lens:

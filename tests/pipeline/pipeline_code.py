@@ -1,6 +1,7 @@
 """What the stages of dvc.yaml declare, and what their scripts import."""
 
 import ast
+import functools
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "perlayer"
 
 
+@functools.cache
 def stages():
     """Each stage of dvc.yaml by name: its definition, as it stands under `do` for a foreach stage."""
     definitions = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -21,6 +23,7 @@ def script(name):
     return ROOT / "stages" / f"{name}.py"
 
 
+@functools.cache
 def imported(name):
     """Every project file that the stage's script imports, the script and its helpers included."""
     scripts = {script(name)}

@@ -87,11 +87,13 @@ def read_by(name, arguments, monkeypatch, tmp_path):
     for target, replacement in work.items():
         monkeypatch.setattr(target, replacement)
     if name == "report":
-        from perlayer.report.plot import plot
+        from perlayer.report.figures import FIGURES
         from perlayer.warehouse.collect import collect
 
         collect(params, "metrics", "metrics/warehouse")
-        plot("metrics/warehouse", "report/figures")
+        (tmp_path / "report/figures").mkdir(parents=True)
+        for figure in FIGURES:
+            (tmp_path / f"report/figures/{figure}.svg").write_text("<svg></svg>")
     getattr(module, name)(Watched(params, ""), *arguments)
     return seen, params["size"]
 
@@ -104,6 +106,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("tokenize", []),
         ("shard", []),
         ("train", ["separate"]),
+        ("ladder", ["width_16", "multi_token"]),
         ("retrain_heads", ["separate"]),
         ("lens", ["separate"]),
         ("tuned_lens", ["separate"]),
@@ -118,7 +121,10 @@ def read_by(name, arguments, monkeypatch, tmp_path):
 def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypatch, tmp_path):
     seen, size = read_by(name, arguments, monkeypatch, tmp_path)
     tracked = [
-        path.replace("${size}", size).replace("${key}", arguments[0] if arguments else "")
+        path.replace("${size}", size)
+        .replace("${key}", arguments[0] if arguments else "")
+        .replace("${item.rung}", arguments[0] if arguments else "")
+        .replace("${item.run}", arguments[-1] if arguments else "")
         for path in stages()[name].get("params", [])
     ]
     undeclared = {path for path in seen if not any(path == t or path.startswith(t + ".") for t in tracked)}

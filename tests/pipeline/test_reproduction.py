@@ -25,24 +25,12 @@ def test_a_finished_pipeline_does_nothing(finished):
     assert finished.bytes_of("data", "metrics", "report") == before
 
 
-def test_a_forced_run_gives_the_same_bytes(finished):
-    before = finished.bytes_of("data", "metrics", "report")
-    output = finished.dvc("repro", "--force", "--single-item", "train@probes")
-    assert "probes: step 12 of 12" in output
-    assert finished.bytes_of("data", "metrics", "report") == before
-    assert changed(finished) == set()
-
-
 @pytest.mark.parametrize(
-    ("stage", "outs", "middle", "steps"),
-    [
-        ("train", ("data/models/separate", "metrics/runs/separate"), 6, 12),
-        ("retrain_heads", ("data/heads/separate", "metrics/analyses/retrain_heads/separate"), 5, 10),
-        ("tuned_lens", ("data/lenses/separate", "metrics/analyses/tuned_lens/separate"), 3, 6),
-    ],
+    ("stage", "middle", "steps"), [("train", 6, 12), ("retrain_heads", 5, 10), ("tuned_lens", 3, 6)]
 )
-def test_a_killed_stage_goes_on_to_the_same_bytes(finished, stage, outs, middle, steps):
-    before = finished.bytes_of(*outs)
+def test_a_killed_stage_goes_on_to_the_same_bytes(finished, stage, middle, steps):
+    """And it is DVC that starts it again, so that a forced stage gives the same bytes, too."""
+    before = finished.bytes_of("data", "metrics")
     command = ["python", f"stages/{stage}.py", "separate"]
     environment = finished.environment(PERLAYER_CHECKPOINT_STEPS="1")
     process = subprocess.Popen(command, cwd=finished.folder, env=environment, start_new_session=True)
@@ -53,11 +41,10 @@ def test_a_killed_stage_goes_on_to_the_same_bytes(finished, stage, outs, middle,
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    for path in before:
-        (finished.folder / path).unlink()
-    output = finished.command(*command)
+    output = finished.dvc("repro", "--force", "--single-item", f"{stage}@separate")
     assert "step 1 of" not in output and f"step {steps} of {steps}" in output
-    assert finished.bytes_of(*outs) == before
+    assert finished.bytes_of("data", "metrics") == before
+    assert changed(finished) == set()
     assert not list(scratch.iterdir())
 
 
@@ -93,8 +80,8 @@ def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):
             (toy / file.name).write_text(file.read_text().replace("algorithms.ema", "algorithms.toy"))
         design.write_text((package / "model" / "residual" / "pre_ln.py").read_text())
         assert changed(finished) == {"plan"}
-        for run in load(finished.folder / "params.yaml")["runs"]:
-            assert json.loads(finished.dvc("status", "--json", f"train@{run}")) == {}
+        trained = [f"train@{run}" for run in load(finished.folder / "params.yaml")["runs"]]
+        assert json.loads(finished.dvc("status", "--json", *trained)) == {}
         output = finished.dvc("repro")
         assert "Running stage 'plan'" in output and "Running stage 'train" not in output
         assert changed(finished) == set()
@@ -135,15 +122,15 @@ def test_experiments_change_one_choice_or_add_a_run(finished):
         assert "Stage 'train@separate' is cached" in output or "didn't change" in output
         assert "Running stage" not in output
 
-        finished.dvc("exp", "run", "-S", "runs.separate.seed=3", "-S", "++runs.separate.layers=1", "train@separate")
+        added = "+runs.mine={residual: pre_ln, readouts: shared, seed: 7}"
+        changes = ("runs.separate.seed=3", "++runs.separate.layers=1", added)
+        finished.dvc("exp", "run", *(word for change in changes for word in ("-S", change)), "train@mine")
         assert load(finished.folder / "params.yaml")["runs"]["separate"] == {
             "residual": "sandwich",
             "readouts": "separate",
             "seed": 3,
             "layers": 1,
         }
-        finished.command("git", "checkout", "-q", ".")
-        finished.dvc("exp", "run", "-S", "+runs.mine={residual: pre_ln, readouts: shared, seed: 7}", "train@mine")
         summary = json.loads((finished.folder / "metrics/runs/mine/summary.json").read_text())
         assert summary["tokens"] == 12 * 16 * 64
         shown = json.loads(finished.dvc("metrics", "diff", "--json").splitlines()[-1])
@@ -164,9 +151,6 @@ def test_one_key_of_every_size_can_be_overridden(finished):
         assert {size: recipe["train"]["steps"] for size, recipe in changed_recipes.items()} == dict.fromkeys(
             sizes, 2345
         )
-        output = finished.dvc("exp", "run", "-S", "recipes.smoke.train.steps=0", "plan", ok=False)
-        assert "error: params.yaml: recipes.smoke.train.steps: expected from 1 to 1000000000 updates, found 0" in output
-        assert "Traceback" not in output
     finally:
         finished.command("git", "checkout", "-q", ".")
         finished.dvc("checkout", "-q")
@@ -193,13 +177,12 @@ def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
         finished.dvc("exp", "run", "-S", "size=other", "train@separate")
         finished.dvc("repro", "-s", "collect", "plot", "report")
         page = (finished.folder / "report/index.html").read_text()
-        assert "other" in page and "baseline" in page and "probes" in page
+        assert "other" in page and "baseline" in page
         rows = finished.command(
             "python", "-m", "perlayer.cli", "query", "--format", "csv", "SELECT run, present FROM runs ORDER BY run"
         )
         assert dict(line.split(",") for line in rows.lower().split()[1:]) == {
             "baseline": "false",
-            "probes": "false",
             "separate": "true",
         }
     finally:
@@ -209,18 +192,11 @@ def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
 
 
 def test_bad_params_cost_no_work(finished):
-    for key, value, message in [
-        ("runs.separate.readouts", "probe", "runs.separate.readouts: expected one of none, probes"),
-        (
-            "recipes.smoke.model.hidden_size",
-            "33",
-            "recipes.smoke.model.hidden_size: expected attention_heads x head_dim",
-        ),
-    ]:
-        try:
-            output = finished.dvc("exp", "run", "-S", f"{key}={value}", ok=False)
-            assert message in output and "Traceback" not in output
-            assert "Running stage 'train" not in output and "Running stage 'corpus" not in output
-        finally:
-            finished.command("git", "checkout", "-q", ".")
-            finished.dvc("checkout", "-q")
+    try:
+        output = finished.dvc("exp", "run", "-S", "runs.separate.readouts=probe", ok=False)
+        assert "error: params.yaml: runs.separate.readouts: expected one of none, probes" in output
+        assert "Traceback" not in output
+        assert "Running stage 'train" not in output and "Running stage 'corpus" not in output
+    finally:
+        finished.command("git", "checkout", "-q", ".")
+        finished.dvc("checkout", "-q")

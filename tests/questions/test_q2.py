@@ -27,8 +27,7 @@ def judge(monkeypatch):
         for run, definition in runs.items():
             layer = definition.get("layers", made_up.LAYERS)
             rows.append({"run": run, "layer": layer, "value": made_up.final(definition, layer)})
-        with made_up.in_memory(rows, runs, made_up.LAYERS) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(rows, runs, made_up.LAYERS, q2.QUESTION) as connection:
             claim = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q2'").fetchall()
             return *claim, q2.verdict(connection), questions.state(connection, q2.QUESTION)
 

@@ -25,8 +25,7 @@ def judge(monkeypatch):
         monkeypatch.setattr(designs, "ADDED", designs.ADDED if changes is None else changes)
         monkeypatch.setattr(designs, "SCRAMBLED", dict(scrambled))
         runs = {run: designs.RUNS[run] for run in runs} | (further or {})
-        with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS, q3.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q3'").fetchall()
             if claims_alone:
                 return claims

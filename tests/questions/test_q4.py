@@ -30,8 +30,7 @@ def judge(monkeypatch):
             gaps = {**made_up.GAPS["separate"], 6: baseline}
             monkeypatch.setattr(made_up, "GAPS", {**made_up.GAPS, "separate": gaps})
         runs = {run: designs.RUNS[run] for run in runs} | (further or {})
-        with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS, q4.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q4'").fetchall()
             if claims_alone:
                 return claims

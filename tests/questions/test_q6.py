@@ -17,7 +17,7 @@ SEPARATE, PROBES, STILL_WORSE, SHARE = range(4)
 def judge(monkeypatch):
     """A function that judges the claims on made-up runs with some changes of the retraining changed."""
 
-    def judge(runs=made_up.RUNS, retrained=made_up.RETRAINED, gaps=(), **changes):
+    def judge(runs=made_up.RUNS, retrained=made_up.RETRAINED, gaps=(), claims_alone=False, **changes):
         changed = copy.deepcopy(made_up.CHANGES)
         for setup, layers in changes.items():
             changed[setup].update(layers)
@@ -25,9 +25,10 @@ def judge(monkeypatch):
         monkeypatch.setattr(made_up, "GAPS", {**made_up.GAPS, **dict(gaps)})
         runs = {run: made_up.RUNS[run] for run in runs}
         rows = [*made_up.validation(runs), *(made_up.retrained(run) for run in retrained)]
-        with made_up.in_memory(pd.concat(rows) if rows else [], runs, made_up.LAYERS) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(pd.concat(rows) if rows else [], runs, made_up.LAYERS, q6.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q6'").fetchall()
+            if claims_alone:
+                return claims
             named = connection.execute(q6.QUESTION.runs).fetchall()
             return claims, q6.verdict(connection), questions.state(connection, q6.QUESTION), named
 
@@ -81,7 +82,7 @@ def test_claims_of_results_like_the_published_ones(judge):
     ],
 )
 def test_a_claim_holds_is_denied_or_within_noise(judge, claim, changes, holds):
-    assert judge(**changes)[0][claim][1] == holds
+    assert judge(**changes, claims_alone=True)[claim][1] == holds
 
 
 @pytest.mark.parametrize(

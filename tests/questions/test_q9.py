@@ -42,8 +42,7 @@ def judge():
                 else:
                     rows.append({**row, "metric": "loss_standard_error", "value": ERROR})
                 rows.append({**row, "value": value})
-        with made_up.in_memory(rows, runs, len(FALLING)) as connection:
-            connection.execute(questions.claims_view())
+        with made_up.in_memory(rows, runs, len(FALLING), q9.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q9'").fetchall()
             if claims_alone:
                 return claims

@@ -1,5 +1,7 @@
 """The figures of the residual designs."""
 
+import functools
+
 import made_up_designs as designs
 import made_up_results as made_up
 import pytest
@@ -9,6 +11,8 @@ from perlayer import questions
 from perlayer.report.figures import depth_order, design_cost, style
 from perlayer.report.figures import designs as by_design
 from perlayer.warehouse.collect import collect
+
+pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
 
 NAMES = [
     "Sandwich-LN", "Pre-LN", "LayerNorm Scaling", "DeepNorm", "KEEL", "Hyper-Connections", "mHC", "AttnRes full",
@@ -42,6 +46,12 @@ def settled(module, connection):
     return figure
 
 
+@pytest.fixture(scope="module")
+def shown(connection):
+    """A function that draws a figure of these results, once for all tests."""
+    return functools.cache(lambda module: settled(module, connection))
+
+
 def texts(figure):
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
@@ -50,20 +60,20 @@ def titles(figure):
     return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
 
 
-def test_every_design_has_a_panel_on_one_scale(connection):
+def test_every_design_has_a_panel_on_one_scale(connection, shown):
     table = by_design.data(connection).set_index(["design", "layer"])
     row = table.loc[("KEEL", 3)]
     assert row[["probes", "separate", "ordinary"]].tolist() == pytest.approx([2.95 + 0.88, 2.95 + 0.14, 2.95])
-    figure = settled(by_design, connection)
+    figure = shown(by_design)
     assert titles(figure) == NAMES and len({axes.get_ylim() for axes in figure.axes}) == 1
     assert all(len(axes.get_lines()) == 3 for axes in figure.axes)
     assert {"probes", "separate heads", "ordinary models of Sandwich-LN"} <= set(texts(figure))
 
 
-def test_costs_are_sorted_and_stand_as_shares(connection):
+def test_costs_are_sorted_and_stand_as_shares(connection, shown):
     table = design_cost.data(connection)
     assert table["cost"].is_monotonic_increasing and list(table["design"])[:2] == ["Hyper-Connections", "mHC"]
-    figure = settled(design_cost, connection)
+    figure = shown(design_cost)
     left, right = figure.axes
     assert [bar.get_width() for bar in left.patches[1:]] == pytest.approx(list(table["cost"]))  # the first is the floor
     assert [bar.get_width() for bar in right.patches] == pytest.approx(list(table["fraction"]))
@@ -71,8 +81,8 @@ def test_costs_are_sorted_and_stand_as_shares(connection):
     assert "49%" in texts(figure) and "+0.030" in texts(figure)
 
 
-def test_depth_order_begins_with_attnres_and_rings_the_rises(connection):
-    figure = settled(depth_order, connection)
+def test_depth_order_begins_with_attnres_and_rings_the_rises(shown):
+    figure = shown(depth_order)
     assert titles(figure) == [*NAMES[:1], *NAMES[7:9], *NAMES[1:7], NAMES[9], "How far from falling with depth"]
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     rings = [ring.get_offsets() for ring in panels["AttnRes full"].collections]
@@ -85,8 +95,8 @@ def test_depth_order_begins_with_attnres_and_rings_the_rises(connection):
 
 
 @pytest.mark.parametrize("module", [by_design, design_cost, depth_order])
-def test_panels_and_names_do_not_overlap(connection, module):
-    figure = settled(module, connection)
+def test_panels_and_names_do_not_overlap(shown, module):
+    figure = shown(module)
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     for axes in figure.axes:
         labels = [label for label in (*axes.get_xticklabels(), *axes.texts) if label.get_text()]

@@ -1,6 +1,9 @@
+import functools
+
 import made_up_results as made_up
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from perlayer import questions
@@ -18,6 +21,8 @@ from perlayer.report.figures import (
 )
 from perlayer.report.plot import plot
 
+pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
+
 
 @pytest.fixture(scope="module")
 def drawn(supervision_dir, tmp_path_factory):
@@ -30,6 +35,32 @@ def drawn(supervision_dir, tmp_path_factory):
 def connection(warehouse_dir):
     with questions.connect(warehouse_dir) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def settled(connection):
+    """A function that draws a figure, once for all tests."""
+
+    @functools.cache
+    def settled(module):
+        with style.theme():
+            figure = module.draw(connection)
+            figure.draw_without_rendering()
+        return figure
+
+    return settled
+
+
+@pytest.fixture
+def without_png(monkeypatch):
+    """`plot` leaves out the PNG: the SVG is the same drawing."""
+    write = Figure.savefig
+
+    def savefig(figure, path, **options):
+        if path.suffix != ".png":
+            write(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
 
 
 def texts(figure):
@@ -125,7 +156,7 @@ def test_retraining_curves_go_from_before_to_after(connection):
             assert list(table[f"{setup}_{layer}"]) == pytest.approx(expected)
 
 
-def test_lenses_show_every_model_that_has_been_read(connection):
+def test_lenses_show_every_model_that_has_been_read(connection, settled):
     table = lenses.data(connection)
     leads = ["baseline", "probes", "separate", "shared", "shared_stop_gradient"]
     models = list(dict.fromkeys(table["run"]))
@@ -137,12 +168,11 @@ def test_lenses_show_every_model_that_has_been_read(connection):
         [last + 1.55, last + 0.775]
     )
     assert rows.loc[("separate", 2), "trained"] == pytest.approx(made_up.held_out(made_up.RUNS["separate"], 2))
-    with style.theme():
-        titles = [axes.get_title(loc="left") for axes in lenses.draw(connection).axes]
+    titles = [axes.get_title(loc="left") for axes in settled(lenses).axes]
     assert [title for title in titles if title] == models
 
 
-def test_lens_agreement_is_a_line_a_setup_and_published_model(connection):
+def test_lens_agreement_is_a_line_a_setup_and_published_model(connection, settled):
     table = lens_agreement.data(connection)
     names = ["baseline", "separate", "shared", "shared_stop_gradient", "deep_model"]
     assert list(dict.fromkeys(table["name"])) == names
@@ -151,9 +181,7 @@ def test_lens_agreement_is_a_line_a_setup_and_published_model(connection):
         assert rows.loc[("baseline", "logit_lens", layer), "kl_final_lens"] == pytest.approx(above / 2)
         assert rows.loc[("baseline", "tuned_lens", layer), "top5_overlap"] == pytest.approx(1 / (1 + above / 2))
     assert rows.loc[("deep_model", "logit_lens", 3), "depth"] == 0.25
-    with style.theme():
-        figure = lens_agreement.draw(connection)
-    labels = texts(figure)
+    labels = texts(settled(lens_agreement))
     assert [labels.count(style.SETUPS[name][0]) for name in names[:4]] == [1] * 4 and labels.count("deep_model") == 1
     assert "Depth (share of the layers)" in labels
 
@@ -167,9 +195,8 @@ def test_lens_agreement_of_equal_depths_counts_layers(gather, tmp_path):
     assert "Layer" in labels and "logit lens" in labels and "tuned lens" not in labels
 
 
-def test_lines_are_named_where_they_are(connection):
-    with style.theme():
-        found = texts(final_loss_by_layer.draw(connection))
+def test_lines_are_named_where_they_are(settled):
+    found = texts(settled(final_loss_by_layer))
     for setup in ("ordinary", *style.TRAINED):
         assert found.count(style.SETUPS[setup][0]) == 1
 
@@ -189,10 +216,8 @@ def test_labels_do_not_overlap(connection):
     "module, labels",
     [(retrained_heads, [2, 4]), (retraining_curves, [6, 6, 6, 6]), (lens_agreement, [5, 0])],
 )
-def test_labels_of_analyses_do_not_overlap_or_leave_the_figure(connection, module, labels):
-    with style.theme():
-        figure = module.draw(connection)
-        figure.draw_without_rendering()
+def test_labels_of_analyses_do_not_overlap_or_leave_the_figure(settled, module, labels):
+    figure = settled(module)
     assert [len(axes.texts) for axes in figure.axes] == labels
     for axes in figure.axes:
         boxes = [Text.get_window_extent(text) for text in axes.texts]
@@ -210,11 +235,8 @@ def test_a_published_model_far_beyond_the_runs_flattens_none_of_them(connection,
     assert figure.axes[0].get_ylim()[1] < 10 and texts(figure).count("110 nats") == 1
 
 
-def test_panels_of_lenses_do_not_overlap(connection):
-    with style.theme():
-        figure = lenses.draw(connection)
-        figure.draw_without_rendering()
-    boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
+def test_panels_of_lenses_do_not_overlap(settled):
+    boxes = [axes.get_tightbbox() for axes in settled(lenses).axes if axes.axison]
     assert len(boxes) == len(made_up.RUNS) + 1
     for number, box in enumerate(boxes):
         assert not any(box.shrunk(0.99, 0.99).overlaps(other) for other in boxes[number + 1 :])
@@ -247,9 +269,9 @@ def test_absent_runs_are_named_and_the_rest_is_drawn(gather, tmp_path):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("runs", [[], ["baseline"]])
-def test_figures_without_their_runs_say_so(gather, tmp_path, runs):
+def test_figures_without_their_runs_say_so(gather, tmp_path, without_png, runs):
     plot(gather({run: made_up.RUNS[run] for run in runs}, made_up.RUNS), tmp_path)
-    assert len(list(tmp_path.glob("*.png"))) == len(FIGURES)
+    assert len(list(tmp_path.glob("*.svg"))) == len(FIGURES)
     # dvc plots names these columns: they are there whatever has run
     assert "shared_stop_gradient" in pd.read_csv(tmp_path / "final_loss_by_layer.csv").columns
     assert "separate_minus_baseline" in pd.read_csv(tmp_path / "last_layer_curves.csv").columns
@@ -261,7 +283,7 @@ def test_figures_without_their_runs_say_so(gather, tmp_path, runs):
 
 
 @pytest.mark.filterwarnings("error")
-def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path):
+def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path, without_png):
     twin = {"residual": "sandwich", "readouts": "probes", "seed": 0}
     plot(gather({"a": twin, "b": {**twin, "ema": {"half_life": 100}}}), tmp_path)
     assert (pd.read_csv(tmp_path / "noise_floor.csv")["spread"] == 0).all()
@@ -295,9 +317,11 @@ def test_figures_of_analyses_draw_what_is_there_and_name_the_rest(gather, there,
 
 
 @pytest.mark.filterwarnings("error")
-def test_retraining_without_any_change_or_noise_can_be_drawn(gather, tmp_path, monkeypatch):
+def test_retraining_without_any_change_or_noise_can_be_drawn(gather, monkeypatch):
     monkeypatch.setattr(made_up, "CHANGES", {setup: dict.fromkeys(range(1, 7), 0.0) for setup in made_up.CHANGES})
     monkeypatch.setattr(made_up, "CHANGE_ERROR", 0.0)
     runs = {run: made_up.RUNS[run] for run in made_up.RETRAINED}
-    plot(gather(runs, analysed=made_up.analyses(runs)), tmp_path)
-    assert (pd.read_csv(tmp_path / "retrained_heads.csv")["separate_change"] == 0).all()
+    with questions.connect(gather(runs, analysed=made_up.analyses(runs))) as connection, style.theme():
+        for module in (retrained_heads, retraining_curves):
+            module.draw(connection).draw_without_rendering()
+        assert (retrained_heads.data(connection)["separate_change"] == 0).all()

@@ -1,3 +1,4 @@
+import shutil
 from html.parser import HTMLParser
 
 import made_up_results as made_up
@@ -6,6 +7,8 @@ import pytest
 from perlayer.errors import UserError
 from perlayer.report.figures import FIGURES
 from perlayer.report.page import cell, report
+
+pytestmark = pytest.mark.xdist_group("report")  # one worker makes the page of all runs once
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -41,19 +44,25 @@ def read(path):
     return reader, " ".join(" ".join(reader.words).split())
 
 
-@pytest.fixture
-def figures(tmp_path):
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
     """Pictures: the page looks at none."""
-    folder = tmp_path / "figures"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("figures")
     for name in FIGURES:
         (folder / f"{name}.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
     return folder
 
 
-def test_the_page_answers(warehouse_dir, figures, tmp_path):
-    report(made_up.params(), warehouse_dir, figures, tmp_path / "out/index.html")
-    reader, text = read(tmp_path / "out/index.html")
+@pytest.fixture(scope="module")
+def page(warehouse_dir, figures, tmp_path_factory):
+    """The page of all runs."""
+    path = tmp_path_factory.mktemp("page") / "out/index.html"
+    report(made_up.params(), warehouse_dir, figures, path)
+    return path
+
+
+def test_the_page_answers(page):
+    reader, text = read(page)
     assert "Q1. How much does each layer contribute" in text and "measured" in reader.words
     assert "layer 1 ends 0.650 nats above an ordinary model of its depth" in text
     assert "4 plain runs that differ in nothing but seed or EMA end 0.0050 nats apart" in text
@@ -72,9 +81,8 @@ def test_a_long_verdict_is_in_paragraphs(supervision_dir, figures, tmp_path):
     assert [part.split()[0] for part in verdict.split("<p>")[1:]] == ["Against", "Between", "The"]
 
 
-def test_the_page_answers_from_analyses(warehouse_dir, figures, tmp_path):
-    report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
-    reader, text = read(tmp_path / "index.html")
+def test_the_page_answers_from_analyses(page):
+    reader, text = read(page)
     assert "Q6. Is the gap in the heads or in the features?" in text and "F16. What do lenses read" in text
     assert "Held-out loss by layer before and after retraining, size nano" in text
     assert "Held-out loss by layer and readout, size nano" in text
@@ -85,20 +93,16 @@ def test_the_page_answers_from_analyses(warehouse_dir, figures, tmp_path):
     assert places == sorted(places)
 
 
-def test_the_page_needs_nothing_else(warehouse_dir, figures, tmp_path):
-    report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
-    reader, _ = read(tmp_path / "index.html")
+def test_the_page_needs_nothing_else(page):
+    reader, _ = read(page)
     assert len(reader.addresses) > len(FIGURES)
     assert all(address.startswith(("#", "data:image/svg+xml;base64,")) for address in reader.addresses)
-    assert (
-        "url(" not in (tmp_path / "index.html").read_text() and "@import" not in (tmp_path / "index.html").read_text()
-    )
+    assert "url(" not in page.read_text() and "@import" not in page.read_text()
 
 
-def test_the_same_results_give_the_same_bytes(warehouse_dir, figures, tmp_path):
-    for name in ("a.html", "b.html"):
-        report(made_up.params(), warehouse_dir, figures, tmp_path / name)
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+def test_the_same_results_give_the_same_bytes(page, warehouse_dir, figures, tmp_path):
+    report(made_up.params(), warehouse_dir, figures, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
 
 
 def test_absent_runs_are_named(gather, figures, tmp_path):
@@ -135,9 +139,10 @@ def test_texts_are_escaped(gather, figures, tmp_path):
 
 
 def test_a_missing_figure_is_named(warehouse_dir, figures, tmp_path):
-    (figures / "noise_floor.svg").unlink()
+    some = shutil.copytree(figures, tmp_path / "figures")
+    (some / "noise_floor.svg").unlink()
     with pytest.raises(UserError, match="noise_floor.svg: no such file; `dvc repro plot` draws it"):
-        report(made_up.params(), warehouse_dir, figures, tmp_path / "index.html")
+        report(made_up.params(), warehouse_dir, some, tmp_path / "index.html")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The figures of every way to supervise the layers."""
 
+import functools
+
 import made_up_results as made_up
 import pandas as pd
 import pytest
@@ -16,6 +18,8 @@ from perlayer.report.figures import (
     style,
     switch_off,
 )
+
+pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
 
 NAMES = ("depth_cost", "fixes", "gradient_cosines", "mix", "related_work", "switch_off")
 FOUR = ("separate", "own_layer", "sum_to_one", "own_layer_sum_to_one")
@@ -40,6 +44,12 @@ def settled(module, connection):
     return figure
 
 
+@pytest.fixture(scope="module")
+def shown(connection):
+    """A function that draws a figure of these results, once for all tests."""
+    return functools.cache(lambda module: settled(module, connection))
+
+
 @pytest.mark.parametrize("module, runs", [(fixes, FOUR), (mix, MIXED)])
 def test_by_layer_stands_beside_ordinary_models(connection, module, runs):
     table = module.data(connection).set_index("layer")
@@ -56,23 +66,23 @@ def test_by_layer_stands_beside_ordinary_models(connection, module, runs):
     assert table.loc[6, "separate_gap"] == pytest.approx(0.06 + 0.002 / 3)  # the mean of three pairs
 
 
-def test_lines_by_layer_are_named_by_what_they_are(connection):
-    found = texts(settled(fixes, connection))
+def test_lines_by_layer_are_named_by_what_they_are(shown):
+    found = texts(shown(fixes))
     for reach in ("all below", "own layer"):
         assert found.count(f"weight 1, {reach}") == found.count(f"weight 0.2, {reach}") == 1
-    found = texts(settled(mix, connection))
+    found = texts(shown(mix))
     for label in ("uniform 1", "uniform 0.2", "uniform 0.2, surgery", "rising, mean 0.2", "rising, mean 0.2, surgery"):
         assert found.count(label) == 1
 
 
-def test_every_way_is_sorted_by_what_it_costs(connection):
+def test_every_way_is_sorted_by_what_it_costs(connection, shown):
     table = related_work.data(connection)
     costs = {run: cost for run, (cost, _) in made_up.COSTS.items() if "layers" not in made_up.SUPERVISION[run]}
     costs |= {"separate": 0.06 + 0.002 / 3, "shared": 0.09, "shared_stop_gradient": 0.12}
     assert dict(zip(table["run"], table["difference"])) == pytest.approx(costs)
     assert table["difference"].is_monotonic_increasing
     assert dict(zip(table["run"], table["first_layer_loss"]))["rising"] == pytest.approx(3.2 + 0.3)
-    found = texts(settled(related_work, connection))
+    found = texts(shown(related_work))
     for label in (
         "own_layer\nweights uniform 1, own layer",
         "layerskip*\nweights layerskip 0.2, rotational 5, layer dropout 0.1 exponential",
@@ -83,7 +93,7 @@ def test_every_way_is_sorted_by_what_it_costs(connection):
         assert label in found
 
 
-def test_switched_off_heads_stand_beside_the_baseline_of_their_seed(connection):
+def test_switched_off_heads_stand_beside_the_baseline_of_their_seed(connection, shown):
     table = switch_off.data(connection).set_index("step")
     runs = ["shared", "shared_fade", "shared_off_early", "shared_off_late"]
     assert set(table.columns) == {"tokens", *runs, *(f"{run}_early" for run in runs)}
@@ -96,7 +106,7 @@ def test_switched_off_heads_stand_beside_the_baseline_of_their_seed(connection):
         # At step s of the first 70, a shared head has 0.04 (1 - s / 70) of its cost still before it.
         assert table.loc[7, f"{run}_early"] == pytest.approx(cost - 0.04 * 0.9)
     assert table.loc[made_up.STEPS, "shared"] == pytest.approx(0.09)  # the mean of 0.09 + (0, 0.001, -0.001)
-    found = texts(settled(switch_off, connection))
+    found = texts(shown(switch_off))
     for label in ("on throughout", "off after step 2", "off after step 4", "to zero by step 4"):
         assert found.count(label) == 1
 
@@ -112,14 +122,14 @@ def test_shares_of_the_run_are_said_in_updates(gather):
 
 
 @pytest.mark.parametrize("module, lines", [(fixes, 1), (mix, 1)])
-def test_means_over_seeds_have_bars_and_no_marker_is_hollow(connection, module, lines):
-    figure = settled(module, connection)
+def test_means_over_seeds_have_bars_and_no_marker_is_hollow(shown, module, lines):
+    figure = shown(module)
     assert len(figure.axes[1].containers) == lines  # separate heads alone have three seeds
     faces = {line.get_markerfacecolor() for axes in figure.axes for line in axes.lines}
     assert "white" not in faces and "none" not in faces
 
 
-def test_gradients_are_shown_over_training_and_over_the_layers(connection):
+def test_gradients_are_shown_over_training_and_over_the_layers(connection, shown):
     table = gradient_cosines.data(connection)
     assert list(dict.fromkeys(table["setup"])) == ["baseline", "separate", "shared"]
     assert set(table["step"]) == {1, 51, 101}
@@ -130,7 +140,7 @@ def test_gradients_are_shown_over_training_and_over_the_layers(connection):
     found = {(row.layer, row.backbone_layer): row.cosine for row in pairs.itertuples()}
     expected = {(layer, other): layer / 6 - 0.01 * other for layer in range(1, 6) for other in range(layer + 1)}
     assert found == pytest.approx(expected)
-    figure = settled(gradient_cosines, connection)
+    figure = shown(gradient_cosines)
     labels = texts(figure)
     assert labels.count("layer 1") == 3 and labels.count("sum") == 3
     assert labels.count("0.82") == 3  # loss 5 at layer 1 of the model: 5/6 - 0.01
@@ -147,7 +157,7 @@ def test_gradients_of_deep_models_are_colours_alone(gather):
     assert len(figure.axes) == 3 and "Cosine" in texts(figure) and "0.82" not in texts(figure)
 
 
-def test_costs_stand_against_depth(connection):
+def test_costs_stand_against_depth(connection, shown):
     table = depth_cost.data(connection).set_index("depth")
     assert list(table.index) == [2, 4, 6, 12]
     costs = [made_up.COSTS[f"separate_depth_{depth}"][0] for depth in (2, 4, 12)]
@@ -157,13 +167,13 @@ def test_costs_stand_against_depth(connection):
         loss = made_up.final(made_up.SUPERVISION["separate_depth_12"], layer)
         assert table.loc[12, f"layer_{layer}"] == pytest.approx(loss)
     assert pd.isna(table.loc[2, "layer_3"])
-    labels = texts(settled(depth_cost, connection))
+    labels = texts(shown(depth_cost))
     assert {"2 layers", "12 layers", "+0.061", "+0.090", "plain models"} <= set(labels)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_labels_of_lines_do_not_overlap_or_leave_the_figure(connection, name):
-    figure = settled(FIGURES[name], connection)
+def test_labels_of_lines_do_not_overlap_or_leave_the_figure(shown, name):
+    figure = shown(FIGURES[name])
     for axes in figure.axes:
         boxes = [Text.get_window_extent(text) for text in axes.texts]
         for number, box in enumerate(boxes):

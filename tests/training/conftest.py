@@ -6,12 +6,12 @@ from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.settings import TrainSettings, parse_run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shards(small_shards):
     return small_shards
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def recipe():
     """A recipe of a second or two."""
     from perlayer.training.run import Recipe
@@ -25,7 +25,7 @@ def recipe():
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_of():
     """A run by the mapping that params.yaml would hold."""
 
@@ -35,6 +35,6 @@ def run_of():
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def machine():
     return Machine(device="cpu", threads=1, checkpoint_steps=2, compile="off")

@@ -21,6 +21,7 @@ from perlayer.training.launch import share_of_batch
 from perlayer.training.run import train
 from perlayer.training.session import Session
 
+pytestmark = pytest.mark.xdist_group("training.run")  # the finished runs are trained once
 CPU = torch.device("cpu")
 
 
@@ -28,6 +29,22 @@ CPU = torch.device("cpu")
 def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def averaged(run_of):
+    return run_of("averaged", ema={"half_life": 3})
+
+
+@pytest.fixture(scope="module")
+def finished(shards, recipe, run_of, averaged, machine, tmp_path_factory):
+    """The folder of the outs of a run that nothing interrupted, and of the same with an average of its weights."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for run in (run_of(), averaged):
+            train(run, recipe, shards, folder / "models", folder / "metrics", machine)
+    return folder
 
 
 def outs(folder, run):
@@ -38,10 +55,8 @@ def outs(folder, run):
     return found
 
 
-def test_publishes_every_number_of_every_layer(tmp_path, shards, recipe, run_of, machine):
-    run = run_of()
-    train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    table = parquet.read_table(tmp_path / "metrics/separate/layers.parquet").to_pylist()
+def test_publishes_every_number_of_every_layer(finished):
+    table = parquet.read_table(finished / "metrics/separate/layers.parquet").to_pylist()
     losses = {
         (r["layer"], r["readout"], r["step"]): r["value"]
         for r in table
@@ -60,20 +75,18 @@ def test_publishes_every_number_of_every_layer(tmp_path, shards, recipe, run_of,
     found = {r["layer"]: r["value"] for r in table if r["metric"] == "parameters"}
     assert found == {k: k * one_layer for k in (1, 2, 3)}
 
-    summary = json.loads((tmp_path / "metrics/separate/summary.json").read_text())
+    summary = json.loads((finished / "metrics/separate/summary.json").read_text())
     assert summary["final_loss"] == pytest.approx(sum(losses[3, "head", s] for s in range(1, 13)) / 12)
     assert summary["tokens"] == 12 * 4 * 16
     assert summary["parameters"] == 3 * one_layer + 2 * 300 * 16 + 16
-    assert not (tmp_path / ".perlayer/scratch").exists() or not os.listdir(tmp_path / ".perlayer/scratch")
+    assert not (finished / ".perlayer/scratch").exists() or not os.listdir(finished / ".perlayer/scratch")
 
 
-def test_validation_losses_are_those_of_the_published_weights(tmp_path, shards, recipe, run_of, machine):
-    run = run_of()
-    train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    decoder, readouts = load_model(tmp_path / "models/separate"), load_readouts(tmp_path / "models/separate")
+def test_validation_losses_are_those_of_the_published_weights(finished, shards):
+    decoder, readouts = load_model(finished / "models/separate"), load_readouts(finished / "models/separate")
     rows = torch.from_numpy(read_split(shards, "val")[:])
     taps, targets = decoder(rows[:, :-1]), rows[:, 1:].flatten()
-    table = parquet.read_table(tmp_path / "metrics/separate/layers.parquet").to_pylist()
+    table = parquet.read_table(finished / "metrics/separate/layers.parquet").to_pylist()
     val = {(r["layer"], r["metric"]): r["value"] for r in table if r["split"] == "val"}
     logits = {3: decoder.logits(taps[3]), **{k: readouts[str(k)](taps[k]) for k in (1, 2)}}
     text_bytes = json.loads((shards / "dataset.json").read_text())["val_bytes"]
@@ -83,35 +96,32 @@ def test_validation_losses_are_those_of_the_published_weights(tmp_path, shards, 
         assert val[layer, "bits_per_byte"] == pytest.approx(loss * len(targets) / math.log(2) / text_bytes, rel=1e-5)
 
 
-def test_the_same_run_gives_the_same_bytes(tmp_path, shards, recipe, run_of, machine):
-    for name in ("first", "second"):
-        train(run_of(), recipe, shards, tmp_path / name / "models", tmp_path / name / "metrics", machine)
-    assert outs(tmp_path / "first", run_of()) == outs(tmp_path / "second", run_of())
+def test_the_same_run_gives_the_same_bytes(tmp_path, finished, shards, recipe, run_of, machine):
+    train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert outs(tmp_path, run_of()) == outs(finished, run_of())
 
 
-def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, shards, recipe, run_of, machine, interrupt_at):
-    run = run_of(ema={"half_life": 3})
-    train(run, recipe, shards, tmp_path / "whole/models", tmp_path / "whole/metrics", machine)
-
+def test_an_interrupted_run_goes_on_to_the_same_bytes(
+    tmp_path, finished, shards, recipe, averaged, machine, interrupt_at
+):
     steps = interrupt_at(7)
     with pytest.raises(KeyboardInterrupt):
-        train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+        train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     assert list((tmp_path / ".perlayer/scratch").iterdir())
-    assert not (tmp_path / "parts/models/separate").exists()
-    train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
+    assert not (tmp_path / "models/averaged").exists()
+    train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     assert steps[7] == 7  # the checkpoint after step 6 was found: step 7 is done again, 1 to 6 are not
-    assert outs(tmp_path / "parts", run) == outs(tmp_path / "whole", run)
+    assert outs(tmp_path, averaged) == outs(finished, averaged)
 
 
 def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(
-    tmp_path, shards, recipe, run_of, machine, interrupt_at
+    tmp_path, finished, shards, recipe, run_of, machine, interrupt_at
 ):
     plain, looking = run_of(), run_of(gradient_cosines={"every": 4})
-    for name, run in (("plain", plain), ("whole", looking)):
-        train(run, recipe, shards, tmp_path / name / "models", tmp_path / name / "metrics", machine)
+    train(looking, recipe, shards, tmp_path / "whole/models", tmp_path / "whole/metrics", machine)
     rows, expected = (
-        parquet.read_table(tmp_path / name / "metrics/separate/layers.parquet").to_pylist()
-        for name in ("whole", "plain")
+        parquet.read_table(folder / "metrics/separate/layers.parquet").to_pylist()
+        for folder in (tmp_path / "whole", finished)
     )
     gradients = [row for row in rows if "gradient" in row["metric"]]
     assert [row for row in rows if row not in gradients] == expected
@@ -119,7 +129,7 @@ def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(
     places = {(row["layer"], row["other_layer"]) for row in gradients if row["metric"] == "gradient_cosine"}
     assert places == {(1, None), (1, 1), (2, None), (2, 1), (2, 2)}
     assert {row["readout"] for row in gradients} == {"separate", "head"}
-    found, same = outs(tmp_path / "whole", looking), outs(tmp_path / "plain", plain)
+    found, same = outs(tmp_path / "whole", looking), outs(finished, plain)
     assert all(found[name] == same[name] for name in same if name != "layers.parquet")
 
     interrupt_at(7)
@@ -199,30 +209,32 @@ def test_a_batch_larger_than_the_data_is_refused(tmp_path, shards, recipe, run_o
         train(run_of(), large, shards, tmp_path / "models", tmp_path / "metrics", machine)
 
 
-def test_bfloat16_products_train_like_float32_and_keep_float32_weights(tmp_path, shards, recipe, run_of, machine):
+def test_bfloat16_products_train_like_float32_and_keep_float32_weights(
+    tmp_path, finished, shards, recipe, run_of, machine
+):
+    half = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, compute_dtype="bfloat16"))
+    train(run_of(), half, shards, tmp_path / "models", tmp_path / "metrics", machine)
     summaries = {}
-    for dtype in ("float32", "bfloat16"):
-        half = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, compute_dtype=dtype))
-        train(run_of(), half, shards, tmp_path / dtype, tmp_path / dtype / "metrics", machine)
-        summaries[dtype] = json.loads((tmp_path / dtype / "metrics/separate/summary.json").read_text())
-        weights = load_file(tmp_path / dtype / "separate/model.safetensors")
+    for dtype, folder in (("float32", finished), ("bfloat16", tmp_path)):
+        summaries[dtype] = json.loads((folder / "metrics/separate/summary.json").read_text())
+        weights = load_file(folder / "models/separate/model.safetensors")
         assert {weight.dtype for weight in weights.values()} == {torch.float32}
     # bfloat16 keeps 8 bits: losses of about 5.5 nats agree to a small part of that, and not to float32's
     assert summaries["bfloat16"]["final_loss"] == pytest.approx(summaries["float32"]["final_loss"], abs=0.03)
     assert summaries["bfloat16"]["final_loss"] != pytest.approx(summaries["float32"]["final_loss"], abs=1e-5)
 
 
-def test_a_compiled_run_trains_like_an_eager_one(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+def test_a_compiled_run_trains_like_an_eager_one(tmp_path, finished, shards, recipe, run_of, machine, monkeypatch):
     """The same arithmetic in another order: after 12 updates float32 losses agree to rounding."""
     monkeypatch.setattr(compilation, "KERNELS", tmp_path / "kernels")
-    losses = {}
-    for compile in ("off", "on"):
-        some = dataclasses.replace(machine, compile=compile)
-        train(run_of(), recipe, shards, tmp_path / compile, tmp_path / compile / "metrics", some)
-        table = parquet.read_table(tmp_path / compile / "metrics/separate/layers.parquet").to_pandas()
-        losses[compile] = table[table.metric == "loss"].value.to_numpy()
+    some = dataclasses.replace(machine, compile="on")
+    train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", some)
     assert list((tmp_path / "kernels").glob("threads-1/**/*.so"))
-    np.testing.assert_allclose(losses["on"], losses["off"], rtol=2e-5)
+    eager, compiled = (
+        parquet.read_table(folder / "metrics/separate/layers.parquet").to_pandas() for folder in (finished, tmp_path)
+    )
+    losses = [table[table.metric == "loss"].value.to_numpy() for table in (eager, compiled)]
+    np.testing.assert_allclose(*losses, rtol=2e-5)
 
 
 def test_a_file_in_the_place_of_an_out_is_refused(tmp_path, shards, recipe, run_of, machine, monkeypatch):
@@ -254,28 +266,22 @@ def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_
 
 
 def test_a_run_interrupted_after_its_last_update_ends_with_the_same_bytes(
-    tmp_path, shards, recipe, run_of, machine, monkeypatch
+    tmp_path, finished, shards, recipe, averaged, machine, monkeypatch
 ):
-    run = run_of(ema={"half_life": 3})
-    train(run, recipe, shards, tmp_path / "whole/models", tmp_path / "whole/metrics", machine)
-
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(module, "publish", interrupted)
-        train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
-    train(run, recipe, shards, tmp_path / "parts/models", tmp_path / "parts/metrics", machine)
-    assert outs(tmp_path / "parts", run) == outs(tmp_path / "whole", run)
+        train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert outs(tmp_path, averaged) == outs(finished, averaged)
 
 
-def test_the_average_has_a_validation_loss_of_its_own(tmp_path, shards, recipe, run_of, machine):
-    plain, averaged = run_of("separate"), run_of("averaged", ema={"half_life": 3})
-    for run in (plain, averaged):
-        train(run, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    rows = parquet.read_table(tmp_path / "metrics/averaged/layers.parquet").to_pylist()
+def test_the_average_has_a_validation_loss_of_its_own(finished):
+    rows = parquet.read_table(finished / "metrics/averaged/layers.parquet").to_pylist()
     raw = {r["layer"]: r["value"] for r in rows if (r["split"], r["metric"]) == ("val", "loss")}
     average = {r["layer"]: r["value"] for r in rows if r["metric"] == "ema_loss"}
     assert average.keys() == raw.keys() and all(average[k] != raw[k] for k in raw)
-    weights = [(tmp_path / f"models/{name}/model.safetensors").read_bytes() for name in ("separate", "averaged")]
+    weights = [(finished / f"models/{name}/model.safetensors").read_bytes() for name in ("separate", "averaged")]
     assert weights[0] == weights[1]

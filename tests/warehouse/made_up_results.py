@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perlayer import questions
+from perlayer.questions import Question
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import NOT_ALGORITHMS, collect
 
@@ -225,11 +228,15 @@ def _table(table: pd.DataFrame, run: str, size: str) -> pd.DataFrame:
 
 def validation(runs: dict[str, dict[str, Any]]) -> list[pd.DataFrame]:
     """The rows of the validation losses at the end of training, a table a run."""
-    rows = []
+    tables = []
     for run, definition in runs.items():
-        table = layer_metrics(run, definition)
-        rows.append(table[(table["split"] == "val") & (table["metric"] == "loss")])
-    return rows
+        depth, setup = definition.get("layers", LAYERS), definition["readouts"]
+        rows = []
+        for layer in [depth] if setup == "none" else range(1, depth + 1):
+            readout = "head" if layer == depth else READOUT.get(setup, setup)
+            rows.append({"layer": layer, "readout": readout, "value": held_out(definition, layer)})
+        tables.append(_table(pd.DataFrame(rows).assign(step=STEPS, split="val", metric="loss"), run, "nano"))
+    return tables
 
 
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> None:
@@ -352,13 +359,27 @@ def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame
         table.to_parquet(folder / f"{stage}.parquet", index=False)
 
 
-def in_memory(rows, runs, depth=2):
-    """The views over rows of `layer_metrics` and `runs`.
-
-    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss.
-    """
+@functools.cache
+def _empty(question: Question | None) -> duckdb.DuckDBPyConnection:
+    """A database of the empty tables, the views and the claims of `question` alone: they take longer than any rows."""
     connection = duckdb.connect()
     database.create(connection)
+    database.create_views(connection)
+    if question is not None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(questions, "QUESTIONS", (question,))
+            connection.execute(questions.claims_view())
+    return connection
+
+
+def in_memory(rows, runs, depth=2, question=None):
+    """The views over rows of `layer_metrics` and `runs`, and the claims of `question` alone.
+
+    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. The rows are in a
+    transaction that ends with the connection, so no other connection sees them.
+    """
+    connection = _empty(question).cursor()
+    connection.begin()
     for run, definition in runs.items():
         further = {key: value for key, value in definition.items() if key not in (*NOT_ALGORITHMS, "algorithms")}
         algorithms = definition.get("algorithms", json.dumps(further))
@@ -388,7 +409,6 @@ def in_memory(rows, runs, depth=2):
             _insert(connection, "dissections", dissected[columns])
             table = table[table["analysis"].isna()].drop(columns=["analysis", "sublayer", "stat"])
         _insert(connection, "layer_metrics", table)
-    database.create_views(connection)
     return connection
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
+
+from perlayer.errors import UserError
 
 SCHEMA = pa.schema(
     [
@@ -35,6 +38,16 @@ class Number:
 
 
 def dissections_table(run: str, size: str, analysis: str, numbers: Sequence[Number]) -> pa.Table:
-    """One row a number, in the schema that every dissection has."""
+    """One row a number, in the schema that every dissection has.
+
+    Raises:
+        UserError: a number is not finite; no table may hold such.
+    """
+    for number in numbers:
+        if not math.isfinite(number.value):
+            raise UserError(
+                f"{run}: {number.metric} of layer {number.layer} ({analysis}, {number.sublayer}): expected finite "
+                f"numbers, found {number.value}; nothing was written"
+            )
     shared = {"run": run, "size": size, "analysis": analysis}
     return pa.Table.from_pylist([{**shared, **asdict(number)} for number in numbers], SCHEMA)

@@ -20,7 +20,7 @@ from perlayer.heads.settings import RetrainSettings
 from perlayer.loaded_code import digest
 from perlayer.losses.reading import Reading
 from perlayer.model.weights import READOUTS, load_model, readouts_file, save_weights, weights_file
-from perlayer.optim.groups import peak_rates, readout_groups
+from perlayer.optim.groups import groups_at, peak_rates
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.estimate import Estimate
@@ -142,7 +142,7 @@ def _optimizer(model: ReadoutRetraining, settings: OptimizerSettings) -> Hyperba
     groups: list[dict[str, Any]] = []
     for owner, chosen in (("readouts", lambda layer: layer != last), ("head", lambda layer: layer == last)):
         members = torch.nn.ModuleDict({layer: readout for layer, readout in model.readers.items() if chosen(layer)})
-        groups += readout_groups(owner, members, peaks)
+        groups += groups_at(owner, members, peaks)
     return Hyperball.from_settings(groups, settings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,3 +78,24 @@ class ModelConfig:
     eos_id: int
     block_cross_document: bool
     value_residual: str | None = None  # one of VALUE_RESIDUALS, or none
+
+    @property
+    def design(self) -> str:
+        """The residual design, and what it is combined with, in words."""
+        return (
+            self.residual
+            if self.value_residual is None
+            else f"{self.residual} with {self.value_residual} value residual"
+        )
+
+
+def check_config(config: ModelConfig) -> None:
+    """Raise `InvalidValue` or `TypeError` for a value that no decoder has."""
+    ModelSettings(*(getattr(config, field.name) for field in dataclasses.fields(ModelSettings)))
+    require(config.residual in design_names(), "residual", f"one of {', '.join(design_names())}", config.residual)
+    kinds = (None, *VALUE_RESIDUALS)
+    require(
+        config.value_residual in kinds, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", config.value_residual
+    )
+    for key in ("vocab_size", "sequence_length"):
+        require(getattr(config, key) >= 1, key, "at least 1", getattr(config, key))

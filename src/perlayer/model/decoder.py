@@ -120,5 +120,11 @@ class Decoder(nn.Module):
 
 
 def parameters_up_to(model: Decoder, layer: int) -> int:
-    """N of 6ND: parameters of layers 1..`layer`, norms and design included, without embedding, final norm and head."""
-    return sum(p.numel() for block in model.model.layers[:layer] for p in block.parameters())
+    """N of 6ND: parameters of layers 1..`layer`, norms and design included, without embedding, final norm and head.
+
+    What a design has beside its layers counts with the last.
+    """
+    parts = list(model.model.layers[:layer])
+    if layer == len(model.model.layers):
+        parts += [part for name, part in model.model.named_children() if name not in ("embed_tokens", "layers", "norm")]
+    return sum(parameter.numel() for part in parts for parameter in part.parameters())

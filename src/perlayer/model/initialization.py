@@ -28,10 +28,14 @@ def initialize_linear(module: nn.Linear, seed: int, name: str) -> None:
     fill_truncated_normal(module.weight, 1.0 / math.sqrt(module.in_features), random_stream(seed, name))
 
 
-def initialize_recipe(model: nn.Module, seed: int) -> None:
-    """Linear layers by 1 / sqrt(fan-in), the embedding by 1 / hidden; norms stay at one (recipe section 1)."""
+def initialize_recipe(model: nn.Module, seed: int, prefix: str = "") -> None:
+    """Linear layers by 1 / sqrt(fan-in), the embedding by 1 / hidden; norms stay at one (recipe section 1).
+
+    Args:
+        prefix: what stands before the names of the modules, by which their random streams are told apart.
+    """
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear):
-            initialize_linear(module, seed, name)
+            initialize_linear(module, seed, prefix + name)
         elif isinstance(module, nn.Embedding):
-            fill_truncated_normal(module.weight, 1.0 / module.embedding_dim, random_stream(seed, name))
+            fill_truncated_normal(module.weight, 1.0 / module.embedding_dim, random_stream(seed, prefix + name))

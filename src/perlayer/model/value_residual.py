@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer
 
 # How much of the first layer's values and of its own an attention starts with (arXiv 2410.17897).
@@ -39,10 +39,7 @@ class ValueResidual(ResidualDesign):
     def __init__(self, design: ResidualDesign, kind: str):
         super().__init__(design.config)
         if type(design).attend is not ResidualDesign.attend:
-            raise UserError(
-                f"params.yaml: value_residual: expected a residual design with the usual attention, found "
-                f"{design.config.residual}, which has its own"
-            )
+            raise InvalidValue("value_residual", "a residual design with the usual attention", design.config.residual)
         self.design, self.kind = design, kind
 
     def layer_modules(self, layer: int) -> dict[str, nn.Module]:

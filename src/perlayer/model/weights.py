@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -12,18 +13,29 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from perlayer.errors import UserError
-from perlayer.model.config import ModelConfig
+from perlayer.model.config import ModelConfig, check_config
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
 
 READOUTS = "readouts."  # before the names of auxiliary readouts
 
 
-def save_model(folder: Path, decoder: Decoder, readouts: nn.ModuleDict | None = None) -> None:
-    """Write a model, and its auxiliary readouts if it has any, into an existing folder."""
+def save_model(
+    folder: Path,
+    decoder: Decoder,
+    readouts: nn.ModuleDict | None = None,
+    auxiliary: Mapping[str, nn.Module] | None = None,
+) -> None:
+    """Write a model into an existing folder, with its auxiliary readouts and what else was trained, if it has any.
+
+    Args:
+        auxiliary: further modules, each of which gets a file of its name, NAME.safetensors.
+    """
     save_weights(decoder.state_dict(), weights_file(folder))
     if readouts is not None:
         save_weights(readouts.state_dict(), readouts_file(folder), READOUTS)
+    for name, module in (auxiliary or {}).items():
+        save_weights(module.state_dict(), folder / f"{name}.safetensors", f"{name}.")
     (folder / "config.json").write_text(json.dumps(_describe(decoder.config), indent=1) + "\n")
 
 
@@ -42,7 +54,9 @@ def load_config(folder: Path) -> ModelConfig:
     """Read the configuration of a model that `save_model` wrote."""
     path = folder / "config.json"
     try:
-        return ModelConfig(**json.loads(path.read_text())["perlayer"])
+        config = ModelConfig(**json.loads(path.read_text())["perlayer"])
+        check_config(config)
+        return config
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; expected a trained model") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -31,19 +32,8 @@ def backbone_group(model: Decoder, name: str) -> str:
 
 
 def parameter_groups(model: Decoder, settings: OptimizerSettings) -> list[dict[str, Any]]:
-    """The backbone, its final norm and its head in the recipe's three groups, for `Hyperball`.
-
-    What a design routes by has a fourth: Adam with an epsilon that holds at a symmetric start (recipe section 6b).
-    """
-    members: dict[str, list[nn.Parameter]] = defaultdict(list)
-    for name, parameter in model.named_parameters():
-        members[backbone_group(model, name)].append(parameter)
-    routing = members.pop("routing", [])
-    peaks = peak_rates(settings)
-    groups = [_group("backbone", kind, parameters, peaks[kind]) for kind, parameters in members.items()]
-    if routing:
-        groups.append({**_group("routing", "adam", routing, peaks["adam"]), "adam_epsilon": ROUTING_EPSILON})
-    return groups
+    """The backbone, its final norm and its head in the recipe's three groups, and one of what a design routes by."""
+    return groups_at("backbone", model, peak_rates(settings), lambda name: backbone_group(model, name))
 
 
 def peak_rates(settings: OptimizerSettings) -> dict[str, float]:
@@ -55,21 +45,41 @@ def peak_rates(settings: OptimizerSettings) -> dict[str, float]:
     }
 
 
-def auxiliary_groups(owner: str, module: nn.Module, optimizer: Optimizer) -> list[dict[str, Any]]:
+def readout_kind(name: str) -> str:
+    """adamh for the output head of a readout, adam for its norm."""
+    return "adamh" if name.split(".")[-2] == "lm_head" else "adam"
+
+
+def auxiliary_groups(
+    owner: str, module: nn.Module, optimizer: Optimizer, kind: Callable[[str], str] = readout_kind
+) -> list[dict[str, Any]]:
     """Groups of its own for an auxiliary module, with the rules and rates of the backbone's.
 
     Being apart, they never change how the backbone, the final norm and the head are clipped.
+
+    Args:
+        kind: the group of a parameter, by its name in `module`.
     """
     peaks = {group["kind"]: group["peak_lr"] for group in optimizer.param_groups if group["owner"] == "backbone"}
-    return readout_groups(owner, module, peaks)
+    return groups_at(owner, module, peaks, kind)
 
 
-def readout_groups(owner: str, module: nn.Module, peaks: dict[str, float]) -> list[dict[str, Any]]:
-    """The groups of readouts that `owner` names: heads go to AdamH and the rest to Adam, at the peak rates given."""
+def groups_at(
+    owner: str, module: nn.Module, peaks: dict[str, float], kind: Callable[[str], str] = readout_kind
+) -> list[dict[str, Any]]:
+    """The groups of a module that `owner` names, at the peak rates given for each kind.
+
+    What a design routes by has one of its own: Adam with an epsilon that holds at a symmetric start (recipe section
+    6b).
+    """
     members: dict[str, list[nn.Parameter]] = defaultdict(list)
     for name, parameter in module.named_parameters():
-        members["adamh" if name.split(".")[-2] == "lm_head" else "adam"].append(parameter)
-    return [_group(owner, kind, parameters, peaks[kind]) for kind, parameters in members.items()]
+        members[kind(name)].append(parameter)
+    routing = members.pop("routing", [])
+    groups = [_group(owner, name, parameters, peaks[name]) for name, parameters in members.items()]
+    if routing:
+        groups.append({**_group(owner, "adam", routing, peaks["adam"]), "adam_epsilon": ROUTING_EPSILON})
+    return groups
 
 
 def _group(owner: str, kind: str, parameters: list[nn.Parameter], peak: float) -> dict[str, Any]:

@@ -49,7 +49,7 @@ gaps AS (
 steps_of_depth AS (
     SELECT layers, loss, lag(loss) OVER (ORDER BY layers) - loss AS gain, floor AS noise
     FROM ordinary CROSS JOIN floor
-    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 ),
 middle AS (
     SELECT min(gap) FILTER (layer > 1 AND layer < last) AS inside, min(gap) FILTER (layer = 1) AS first_gap,

@@ -1,12 +1,12 @@
 -- Final training loss after every layer, nats per token; setups by their run of the lowest seed.
 WITH losses AS (
     SELECT layer, readouts AS setup, loss
-    FROM final_loss JOIN runs USING (run)
+    FROM final_loss JOIN recipe_runs AS runs USING (run)
     WHERE residual = 'sandwich' AND algorithms = '{}' AND full_depth AND present AND readouts <> 'none'
         AND run IN (SELECT run FROM groups)
     UNION ALL
     SELECT layers, 'ordinary', loss FROM ordinary
-    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 )
 SELECT layer,
     max(loss) FILTER (setup = 'ordinary') AS ordinary,

@@ -3,7 +3,7 @@ SELECT run,
     CASE WHEN NOT full_depth AND readouts IN ('none', 'probes') THEN 'ordinary'
         WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup,
     seed, layers, present
-FROM runs
+FROM recipe_runs
 WHERE residual = 'sandwich' AND algorithms = '{}' AND (full_depth OR readouts IN ('none', 'probes'))
-    AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+    AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 ORDER BY run

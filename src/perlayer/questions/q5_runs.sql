@@ -1,7 +1,7 @@
 -- The runs of the question: the baseline and every way to supervise its layers, each by its run of the lowest seed that
 -- is here, or that which is not.
 SELECT run, readouts, seed, layers, present
-FROM runs
+FROM recipe_runs
 WHERE residual = 'sandwich' AND full_depth
     AND (readouts IN ('none', 'probes') AND algorithms = '{}' OR run IN (SELECT run FROM ways))
 QUALIFY row_number() OVER (

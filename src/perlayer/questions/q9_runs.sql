@@ -1,7 +1,7 @@
 -- The runs of the question: of each design the plain model of the lowest seed whose layers lenses have read, with probes
 -- where it has them.
 SELECT run, residual, readouts, seed, layers, run IN (SELECT run FROM lenses) AS present
-FROM runs
+FROM recipe_runs
 WHERE full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes')
 QUALIFY row_number() OVER (
     PARTITION BY residual ORDER BY run IN (SELECT run FROM lenses) DESC, seed, readouts = 'none', ema, run

@@ -42,7 +42,7 @@ def claims_fared(connection: duckdb.DuckDBPyConnection, question: str, claim: st
             "SELECT holds, count(*) FROM claims WHERE question = ? GROUP BY holds", [question]
         ).fetchall()
     )
-    size = connection.execute("SELECT any_value(size) FROM runs").fetchone()[0]
+    size = connection.execute("SELECT any_value(size) FROM recipe_runs").fetchone()[0]
     words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
     parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
     total = sum(counts.values())

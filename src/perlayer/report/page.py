@@ -25,7 +25,7 @@ CREDITS = {
 RUNS = """
 SELECT run, readouts, residual, seed, layers, ema, algorithms, steps, tokens, final_loss, val_loss, val_bits_per_byte,
     ema_loss
-FROM runs
+FROM recipe_runs
 WHERE present
 ORDER BY run
 """
@@ -77,7 +77,7 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
         floor = connection.execute(
             "SELECT spread, runs FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
         ).fetchone()
-        absent = connection.execute("SELECT run FROM runs WHERE NOT present ORDER BY run").fetchall()
+        absent = connection.execute("SELECT run FROM recipe_runs WHERE NOT present ORDER BY run").fetchall()
         text = environment.get_template("page.html.jinja").render(
             size=params["size"],
             credit=CREDITS.get(str(corpus), f"Trained on {corpus}."),

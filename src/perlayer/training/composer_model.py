@@ -24,7 +24,8 @@ def products_in(dtype: torch.dtype, device: torch.device) -> torch.autocast:
 class PerLayerModel(ComposerModel):
     """Reads a batch {"tokens": int64 (batch, length + 1)} and gives the decoder's taps; the loss is the final one.
 
-    Algorithms add to the loss, and may put auxiliary readouts into `readouts` and a decoder's `fork` into `fork`.
+    Algorithms add to the loss, and may put auxiliary readouts into `readouts`, what else they train into `auxiliary`
+    under the name of the algorithm, and a decoder's `fork` into `fork`.
     """
 
     def __init__(self, decoder: Decoder, compute_dtype: torch.dtype = torch.float32):
@@ -32,6 +33,7 @@ class PerLayerModel(ComposerModel):
         self.decoder = decoder
         self.compute_dtype = compute_dtype
         self.readouts: nn.ModuleDict | None = None
+        self.auxiliary = nn.ModuleDict()
         self.fork: Fork | None = None
 
     def autocast(self) -> torch.autocast:

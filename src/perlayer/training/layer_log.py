@@ -52,8 +52,8 @@ class LayerLog(LoggerDestination):
     def batch_end(self, state: State, logger: Logger) -> None:
         step = state.timestamp.batch.value
         if not self.quiet and (step % max(1, self.steps // LINES_IN_A_LOG) == 0 or step == self.steps):
-            last = max(self.losses, key=lambda key: Reading.from_key(key))
-            print(f"{self.run}: step {step} of {self.steps}, loss {self.losses[last][-1]:.4f}", file=sys.stderr)
+            last = max(reading for reading in map(Reading.from_key, self.losses) if reading.ahead == 1)
+            print(f"{self.run}: step {step} of {self.steps}, loss {self.losses[last.key][-1]:.4f}", file=sys.stderr)
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -33,7 +33,7 @@ class Results:
 def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_folder: Path) -> None:
     """Write the weights to `model_folder`, layers.parquet and summary.json to `metrics_folder`."""
     with fresh_folder(model_folder) as folder:
-        save_model(folder, model.decoder, model.readouts)
+        save_model(folder, model.decoder, model.readouts, dict(model.auxiliary.items()))
     head = results.validation[model.head]
     summary = {
         "final_loss": final_loss(results.losses[model.head]),

@@ -18,6 +18,7 @@ from perlayer.algorithms.protocol import RunAlgorithm, RunContext, build_algorit
 from perlayer.data.batches import Split, read_split
 from perlayer.data.dataset import Dataset, read_dataset
 from perlayer.environment import Machine
+from perlayer.errors import at
 from perlayer.losses.reading import Reading
 from perlayer.model.config import AttentionSettings, ModelConfig, ModelSettings
 from perlayer.model.decoder import Decoder, run_layer
@@ -62,7 +63,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
         UserError: shards that are damaged, settings that do not fit the data or this machine, an output that cannot
             be written, or a loss that is not finite.
     """
-    check_warmup(recipe.size, recipe.optimizer, recipe.train)
+    check_warmup(f"recipes.{recipe.size}", recipe.optimizer, recipe.train)
     data = checked_data(shards, recipe.train.batch, f"recipes.{recipe.size}.train.batch")
     session = begin(dataclasses.replace(machine, compile="on" if wants_compilation(machine) else "off"))
     outs = (models / run.name, metrics / run.name)
@@ -110,7 +111,8 @@ def assemble(
         session: its machine's `compile` says on or off.
         checkpoints: what Composer's trainer is told of saving and resuming.
     """
-    decoder = Decoder(_model_config(run, recipe, read_dataset(work.shards)))
+    with at(f"runs.{run.name}"):
+        decoder = Decoder(_model_config(run, recipe, read_dataset(work.shards)))
     decoder.initialize(run.seed)
     if session.machine.compile == "on":
         decoder.run_layer = compiled_layer(decoder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
-from perlayer.errors import InvalidValue, UserError, require
+from perlayer.errors import UserError, at, require
 from perlayer.model.config import LARGEST, MOST_LAYERS, VALUE_RESIDUALS, design_names
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import MOST_STEPS, check_keys, parse
@@ -68,13 +68,21 @@ class Run:
     algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
 
 
-def check_warmup(size: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
-    """Raise `UserError` unless the warm-up ends before the run does."""
+def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
+    """Raise `UserError` unless the warm-up ends before the run does; `where` is the recipe in params.yaml."""
     if optimizer.warmup >= train.steps:
         raise UserError(
-            f"params.yaml: recipes.{size}.optimizer.warmup: expected fewer than the {train.steps} steps of the run, "
+            f"params.yaml: {where}.optimizer.warmup: expected fewer than the {train.steps} steps of the run, "
             f"found {optimizer.warmup}"
         )
+
+
+def check_depth(run: Run, layers: int, where: str) -> None:
+    """Raise `UserError` where the weights of a run do not fit its depth at a size, which has `layers` by default."""
+    reading = run.algorithms.get("per_layer_loss")
+    if reading is not None:
+        with at(where):
+            reading.check_depth(run.layers or layers)
 
 
 def optional_algorithms() -> list[str]:
@@ -83,19 +91,27 @@ def optional_algorithms() -> list[str]:
 
 
 def parse_run(params: Mapping[str, Any], name: str) -> Run:
-    """Read and check `runs.NAME`.
-
-    A key of an algorithm whose `Settings` has one field may hold that field's value alone. A `Settings` with a method
-    `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits; it
-    raises `InvalidValue` with a key of the run.
+    """Read and check `runs.NAME`, see `parse_definition`.
 
     Raises:
         UserError: no such run, an unknown key, or an impossible value.
     """
-    where = f"runs.{name}"
     if name not in params["runs"]:
-        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(params['runs'])}")
-    mapping = params["runs"][name]
+        raise UserError(f"params.yaml: runs.{name}: no such run; runs: {', '.join(params['runs'])}")
+    return parse_definition(name, params["runs"][name], f"runs.{name}")
+
+
+def parse_definition(name: str, mapping: Any, where: str) -> Run:
+    """Read and check what defines a run, which stands at `where` in params.yaml.
+
+    A key of an algorithm whose `Settings` has one field may hold that field's value alone. A `Settings` with a method
+    `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits, and
+    one with a method `check_decoder(decoder)` is shown a small model of the run's design by `plan`; both raise
+    `InvalidValue` with a key of the run.
+
+    Raises:
+        UserError: an unknown key, or an impossible value.
+    """
     if not isinstance(mapping, Mapping):
         raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
     core_keys = CoreSettings.__dataclass_fields__
@@ -109,7 +125,8 @@ def parse_run(params: Mapping[str, Any], name: str) -> Run:
             settings = importlib.import_module(f"perlayer.algorithms.{key}.settings").Settings
             algorithms[key] = parse(settings, _as_mapping(mapping[key], settings), f"{where}.{key}")
     for settings in algorithms.values():
-        _check_run(settings, mapping, where)
+        with at(where):
+            getattr(settings, "check", lambda run: None)(mapping)
     return Run(name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms)
 
 
@@ -117,10 +134,3 @@ def _as_mapping(value: Any, settings: type) -> Any:
     """What stands at the key of an algorithm; a value that stands alone belongs to the only field."""
     names = list(settings.__dataclass_fields__)
     return value if isinstance(value, Mapping) or value is None or len(names) != 1 else {names[0]: value}
-
-
-def _check_run(settings: Any, run: Mapping[str, Any], where: str) -> None:
-    try:
-        getattr(settings, "check", lambda run: None)(run)
-    except InvalidValue as error:
-        raise UserError(f"params.yaml: {where}.{error}") from None

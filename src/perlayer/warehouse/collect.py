@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from perlayer.errors import UserError
-from perlayer.params import recipe
+from perlayer.params import ladder_name, recipe
 from perlayer.warehouse import database
 from perlayer.warehouse.headline import headline
 
@@ -64,7 +64,7 @@ DISSECTIONS = Table(
     key="analysis, layer, sublayer, other_layer, stat, metric",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
-WATCHES = ("ema", "gradient_cosines")  # what looks on and changes nothing in training
+WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
 NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
 NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", *WATCHES)
 
@@ -105,13 +105,14 @@ class Absent(NamedTuple):
     """What params.yaml names and has no results at the current size."""
 
     runs: list[str]
-    analyses: dict[str, list[str]]  # of each stage that reads finished models, the runs or published models
+    analyses: dict[str, list[str]]  # of each further stage, the runs or published models
 
 
 def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> Absent:
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
-    That is `metrics_dir`/runs/RUN/layers.parquet and the one table in each `metrics_dir`/analyses/STAGE/NAME. The
+    That is layers.parquet in `metrics_dir`/runs/RUN and `metrics_dir`/ladder/RUNG_RUN, and the one table in each
+    `metrics_dir`/analyses/STAGE/NAME. The
     tables of the warehouse (runs, layer_metrics, dissections) are sorted, so the same results give the same bytes. What
     has no results at the current size is absent, which is no error.
 
@@ -127,20 +128,19 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     models = analysed(params)
     connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
-    absent = []
-    for definition in definitions(params):
-        run = definition["run"]
-        path = metrics_dir / "runs" / run / "layers.parquet"
-        definition["present"] = _load(connection, LAYER_METRICS, path, run, params["size"])
+    absent, absent_analyses = [], {}
+    for definition in [*definitions(params), *ladder_definitions(params)]:
+        run, on_ladder = definition["run"], definition["on_ladder"]
+        path = metrics_dir / ("ladder" if on_ladder else "runs") / run / "layers.parquet"
+        definition["present"] = _load(connection, LAYER_METRICS, path, run, definition["size"])
         if not definition["present"]:
-            absent.append(run)
+            (absent_analyses.setdefault("ladder", []) if on_ladder else absent).append(run)
         names = ", ".join(definition)
         marks = ", ".join(f"${name}" for name in definition)
         connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", definition)
     database.create_views(connection)
     connection.execute(RESULTS)  # before the analyses bring steps and tokens of their own
 
-    absent_analyses = {}
     for stage, names in models.items():
         size = PUBLISHED if ANALYSES[stage] == PUBLISHED else params["size"]
         table = DISSECTIONS if stage in DISSECTING else LAYER_METRICS
@@ -187,34 +187,50 @@ def definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises:
         UserError: a run lacks residual, readouts or seed, or one of them has a wrong type.
     """
-    size = params["size"]
-    model, where = recipe(params, "model", size)
+    model, where = recipe(params, "model")
     depth = _integer(model, "layers", where)
+    return [
+        _definition(run, keys, params["size"], depth, f"runs.{run}") for run, keys in sorted(params["runs"].items())
+    ]
+
+
+def ladder_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same of every run of the ladder, at the size of its rung; none where params.yaml has no ladder.
+
+    Raises:
+        UserError: a rung or a run is not defined as it should be.
+    """
+    ladder = params.get("ladder", {"runs": {}, "rungs": {}})
+    recipe_model, _ = recipe(params, "model")
     rows = []
-    for run, keys in sorted(params["runs"].items()):
-        where = f"runs.{run}"
-        if not isinstance(keys, Mapping):
-            raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {keys!r}")
-        layers = _integer(keys, "layers", where) if keys.get("layers") is not None else depth
-        # A run that spells out the depth of the recipe is the same run as one that leaves it to the recipe.
-        optional = {
-            key: value for key, value in keys.items() if value is not None and (key, value) != ("layers", depth)
-        }
-        rows.append(
-            {
-                "run": run,
-                "size": size,
-                "residual": _text(keys, "residual", where),
-                "readouts": _text(keys, "readouts", where),
-                "seed": _integer(keys, "seed", where),
-                "layers": layers,
-                "full_depth": layers == depth,
-                "ema": keys.get("ema") is not None,
-                "algorithms": _json({key: value for key, value in optional.items() if key not in NOT_ALGORITHMS}),
-                "setting": _json({key: value for key, value in optional.items() if key not in NOT_SETTING}),
-            }
-        )
+    for rung, changes in sorted(ladder["rungs"].items()):
+        where = f"ladder.rungs.{rung}"
+        depth = _integer({**recipe_model, **changes.get("model", {})}, "layers", where)
+        for run, keys in sorted(ladder["runs"].items()):
+            row = _definition(ladder_name(rung, run), keys, rung, depth, f"ladder.runs.{run}")
+            rows.append({**row, "on_ladder": True})
     return rows
+
+
+def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[str, Any]:
+    if not isinstance(keys, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {keys!r}")
+    layers = _integer(keys, "layers", where) if keys.get("layers") is not None else depth
+    # A run that spells out the depth of the recipe is the same run as one that leaves it to the recipe.
+    optional = {key: value for key, value in keys.items() if value is not None and (key, value) != ("layers", depth)}
+    return {
+        "run": run,
+        "size": size,
+        "on_ladder": False,
+        "residual": _text(keys, "residual", where),
+        "readouts": _text(keys, "readouts", where),
+        "seed": _integer(keys, "seed", where),
+        "layers": layers,
+        "full_depth": layers == depth,
+        "ema": keys.get("ema") is not None,
+        "algorithms": _json({key: value for key, value in optional.items() if key not in NOT_ALGORITHMS}),
+        "setting": _json({key: value for key, value in optional.items() if key not in NOT_SETTING}),
+    }
 
 
 def _text(mapping: Mapping[str, Any], key: str, where: str) -> str:

@@ -14,6 +14,7 @@ from perlayer.errors import UserError
 
 TABLES = ("runs", "layer_metrics", "dissections")
 VIEWS = (
+    "recipe_runs",
     "final_loss",
     "curves",
     "groups",

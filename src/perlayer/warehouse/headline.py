@@ -61,7 +61,7 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
     parts = ("baseline", "early_layers", "last_layer", "heads_or_features", "lenses", "supervision", "gradients")
     numbers: dict[str, dict[str, float]] = {part: {} for part in parts}
     row = connection.execute(
-        "SELECT loss FROM ordinary JOIN runs USING (run) WHERE runs.residual = 'sandwich' AND full_depth"
+        "SELECT loss FROM ordinary JOIN recipe_runs AS runs USING (run) WHERE runs.residual = 'sandwich' AND full_depth"
     ).fetchone()
     if row:
         numbers["baseline"]["final_loss"] = row[0]

@@ -14,9 +14,9 @@ from tiny import (
     some_tokens,
 )
 
-from perlayer.algorithms.gradient_surgery.algorithm import require_one_stream
+from perlayer.algorithms.gradient_surgery.surgery import require_one_stream
 from perlayer.algorithms.layer_dropout.skipping import require_steady_state
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue
 from perlayer.model.residual import attnres_block
 from perlayer.optim.groups import backbone_group
 
@@ -111,9 +111,9 @@ def test_routing():
 
 
 def test_algorithms_that_need_one_steady_stream_refuse_it():
-    with pytest.raises(UserError, match="gradient_surgery: expected one stream"):
+    with pytest.raises(InvalidValue, match="gradient_surgery: expected a residual design with one stream"):
         require_one_stream(build("attnres_block"))
-    with pytest.raises(UserError, match="layer_dropout: expected a residual design whose state keeps its shape"):
+    with pytest.raises(InvalidValue, match="layer_dropout: expected a residual design whose state keeps its shape"):
         require_steady_state(build("attnres_block"))
 
 

@@ -14,10 +14,10 @@ from tiny import (
 )
 
 from perlayer.algorithms.gradient_reach.reach import own_layer
-from perlayer.algorithms.gradient_surgery.algorithm import require_one_stream
+from perlayer.algorithms.gradient_surgery.surgery import require_one_stream
 from perlayer.algorithms.layer_dropout.skipping import require_steady_state
 from perlayer.depth.routing import watched
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue
 from perlayer.model.residual.attnres_full import _Mix, reciprocal_rms
 from perlayer.optim.groups import backbone_group
 
@@ -176,9 +176,9 @@ def test_own_layer_reach_trains_one_layer_and_not_the_query_of_the_next(name):
 
 
 def test_algorithms_that_need_one_steady_stream_refuse_it():
-    with pytest.raises(UserError, match="gradient_surgery: expected one stream"):
+    with pytest.raises(InvalidValue, match="gradient_surgery: expected a residual design with one stream"):
         require_one_stream(build("attnres_full"))
-    with pytest.raises(UserError, match="layer_dropout: expected a residual design whose state keeps its shape"):
+    with pytest.raises(InvalidValue, match="layer_dropout: expected a residual design whose state keeps its shape"):
         require_steady_state(build("attnres_full"))
 
 

@@ -12,9 +12,9 @@ from tiny import (
     some_tokens,
 )
 
-from perlayer.algorithms.gradient_surgery.algorithm import require_one_stream
+from perlayer.algorithms.gradient_surgery.surgery import require_one_stream
 from perlayer.algorithms.layer_dropout.skipping import require_steady_state
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue
 from perlayer.model.residual.protocol import Sublayer
 from perlayer.optim.groups import backbone_group
 
@@ -135,9 +135,9 @@ def test_a_state_within_a_layer_can_be_detached():
 
 
 def test_algorithms_that_need_one_steady_stream_refuse_it():
-    with pytest.raises(UserError, match="gradient_surgery: expected one stream"):
+    with pytest.raises(InvalidValue, match="gradient_surgery: expected a residual design with one stream"):
         require_one_stream(build("moda"))
-    with pytest.raises(UserError, match="layer_dropout: expected a residual design whose state keeps its shape"):
+    with pytest.raises(InvalidValue, match="layer_dropout: expected a residual design whose state keeps its shape"):
         require_steady_state(build("moda"))
 
 

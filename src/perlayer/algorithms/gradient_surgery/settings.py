@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perlayer.algorithms.per_layer_loss.settings import ACTIVE_READOUTS
 from perlayer.errors import require
+
+if TYPE_CHECKING:
+    from perlayer.model.decoder import Decoder
 
 KINDS = ("per_token",)
 
@@ -29,3 +32,11 @@ class Settings:
         require(
             reach is None, "gradient_reach", "nothing with gradient_surgery, which needs gradients that meet", reach
         )
+
+    def check_decoder(self, decoder: Decoder) -> None:
+        """Raise `InvalidValue` unless its residual design goes with this."""
+        from perlayer.algorithms.gradient_surgery.surgery import (
+            require_one_stream,
+        )  # imports torch, which reading params needs not
+
+        require_one_stream(decoder)

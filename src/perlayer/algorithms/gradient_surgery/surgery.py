@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from perlayer.errors import InvalidValue
 from perlayer.losses.linear_cross_entropy import accumulate_dtype
-from perlayer.model.decoder import Fork
+from perlayer.model.decoder import Decoder, Fork
 
 
 def without_conflict(readout: Tensor, above: Tensor) -> Tensor:
@@ -62,3 +63,14 @@ class _Surgery(torch.autograd.Function):
         if readout is None or above is None:
             return above if readout is None else readout
         return without_conflict(readout, above) + above
+
+
+def require_one_stream(decoder: Decoder) -> None:
+    """Raise `InvalidValue` unless what flows between layers is one stream, in which a token has one gradient."""
+    embedding = torch.zeros(1, 1, decoder.config.hidden_size, device=decoder.lm_head.weight.device)
+    with torch.no_grad():
+        state = decoder.design.start(embedding)
+    if not isinstance(state, Tensor) or state.shape != embedding.shape:
+        raise InvalidValue(
+            "gradient_surgery", "a residual design with one stream between layers", decoder.config.design
+        )

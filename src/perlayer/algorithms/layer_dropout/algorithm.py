@@ -14,6 +14,7 @@ from perlayer.algorithms.layer_dropout.skipping import (
     skip_probability,
 )
 from perlayer.algorithms.protocol import RunContext
+from perlayer.errors import at
 
 
 class LayerDropout(Algorithm):
@@ -34,7 +35,8 @@ class LayerDropout(Algorithm):
     def apply(self, event: Event, state: State, logger: Logger) -> None:
         if event == Event.INIT:
             decoder = state.model.decoder
-            require_steady_state(decoder)
+            with at(f"runs.{state.run_name}"):
+                require_steady_state(decoder)
             self.layers = decoder.config.layers
             self.layer = decoder.run_layer = SkippingLayer(decoder.run_layer)
         elif event == Event.BEFORE_TRAIN_BATCH:

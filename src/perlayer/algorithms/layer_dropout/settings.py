@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from perlayer.errors import require
+
+if TYPE_CHECKING:
+    from perlayer.model.decoder import Decoder
 
 OVER_TRAINING = ("exponential", "constant")
 
@@ -19,3 +23,11 @@ class Settings:
     def __post_init__(self):
         require(0.0 <= self.most <= 1.0, "most", "a share from 0 to 1", self.most)
         require(self.over_training in OVER_TRAINING, "over_training", " or ".join(OVER_TRAINING), self.over_training)
+
+    def check_decoder(self, decoder: Decoder) -> None:
+        """Raise `InvalidValue` unless its residual design goes with this."""
+        from perlayer.algorithms.layer_dropout.skipping import (
+            require_steady_state,
+        )  # imports torch, which reading params needs not
+
+        require_steady_state(decoder)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from perlayer.errors import UserError
+from perlayer.errors import InvalidValue
 from perlayer.model.decoder import Decoder, run_layer
 from perlayer.model.initialization import random_stream
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer
@@ -60,7 +60,7 @@ def draw_skips(seed: int, step: int, probabilities: list[float], sequences: int)
 
 @torch.no_grad()
 def require_steady_state(decoder: Decoder) -> None:
-    """Raise `UserError` unless what leaves a layer has the shape of what entered it, so that one may stand for both."""
+    """Raise `InvalidValue` unless what leaves a layer has the shape of what entered it: one is to stand for both."""
     states = []
 
     def fork(layer: int, before: Any, after: Any, run: Callable[[Any], Any] | None) -> tuple[Any, Any]:
@@ -73,10 +73,8 @@ def require_steady_state(decoder: Decoder) -> None:
     finally:
         decoder.run_layer = usual
     if not all(map(_alike, states, states[1:])):
-        raise UserError(
-            "layer_dropout: expected a residual design whose state keeps its shape from layer to layer, found "
-            f"{decoder.config.residual}, value_residual {decoder.config.value_residual or 'off'}"
-        )
+        expected = "a residual design whose state keeps its shape from layer to layer"
+        raise InvalidValue("layer_dropout", expected, decoder.config.design)
 
 
 class SkippingLayer:

@@ -14,7 +14,7 @@ from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.settings import Settings
 from perlayer.algorithms.per_layer_loss.weighting import layer_weights, needs_losses
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
-from perlayer.errors import InvalidValue, UserError
+from perlayer.errors import at
 from perlayer.losses.reading import Reading
 from perlayer.model.readouts import auxiliary_readouts
 from perlayer.optim.groups import auxiliary_groups
@@ -65,10 +65,8 @@ class PerLayerLoss(RunAlgorithm):
     def _join(self, state: State) -> None:
         self.model = state.model
         decoder = self.model.decoder
-        try:
+        with at(f"runs.{state.run_name}"):
             self.settings.check_depth(decoder.config.layers)
-        except InvalidValue as error:
-            raise UserError(f"params.yaml: runs.{state.run_name}.{error}") from None
         if self._has_own_readouts:
             readouts = auxiliary_readouts(decoder.config, self.seed).to(decoder.lm_head.weight.device)
             self.model.readouts = readouts

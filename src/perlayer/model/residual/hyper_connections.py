@@ -67,8 +67,11 @@ class HyperConnection(StaticConnection):
         return write, self.mixing.T + self.input_scale * projected[2:].movedim(0, -2)
 
     def _projected(self, streams: Tensor) -> Tensor:
-        """tanh(RMS(H_s) W), (2 + streams, batch, length, streams); compiled, a layer computes it once a sublayer."""
-        return normed_projection(streams, self.projection, self.epsilon).tanh()
+        """tanh(RMS(H_s) W), (2 + streams, batch, length, streams); compiled, a layer computes it once a sublayer.
+
+        As 2 sigmoid(2 x) - 1: what is a sigmoid the compiler writes down, a tanh it computes anew at every use.
+        """
+        return 2 * (2 * normed_projection(streams, self.projection, self.epsilon)).sigmoid() - 1
 
 
 class Design(ResidualDesign):

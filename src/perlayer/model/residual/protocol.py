@@ -84,7 +84,7 @@ class ResidualDesign:
         return {}
 
     def detach(self, state: Any) -> Any:
-        """The state without its history."""
+        """The state without its history; a design whose state is no tensor says how."""
         return state.detach()
 
     def initialize(self, model: Decoder) -> None:
@@ -108,4 +108,9 @@ def check_design(name: str, where: str) -> None:
 def build_design(config: ModelConfig) -> ResidualDesign:
     """The design that `config.residual` names."""
     check_design(config.residual, "residual")
-    return importlib.import_module(f"perlayer.model.residual.{config.residual}").Design(config)
+    return design_class(config.residual)(config)
+
+
+def design_class(name: str) -> type[ResidualDesign]:
+    """The class of the design that stands in the file `name`."""
+    return importlib.import_module(f"perlayer.model.residual.{name}").Design

@@ -72,7 +72,7 @@ def losses(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
         SELECT line, layer, final_loss.loss,
             CASE WHEN layer = runs.layers THEN coalesce(difference, final_loss.loss - ordinary.loss)
                 ELSE final_loss.loss - ordinary.loss END AS gap
-        FROM lines JOIN final_loss USING (run) JOIN runs USING (run)
+        FROM lines JOIN final_loss USING (run) JOIN recipe_runs AS runs USING (run)
         LEFT JOIN ordinary ON ordinary.residual = 'sandwich' AND ordinary.layers = layer
         UNION ALL
         SELECT 'ordinary', layers, loss, NULL FROM ({style.ORDINARY})

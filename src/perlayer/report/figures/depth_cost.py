@@ -116,7 +116,7 @@ def _depth_axis(axes: Axes, layers: list[int] | pd.Series, room: float = 0.0) ->
 
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     rows = connection.execute(
-        f"""SELECT min_by(run, row(seed, readouts, run)) AS run FROM runs
+        f"""SELECT min_by(run, row(seed, readouts, run)) AS run FROM recipe_runs
         WHERE residual = 'sandwich' AND algorithms = '{{}}' AND readouts IN ('none', 'probes', 'separate')
             AND layers IN (SELECT layers FROM ways WHERE {SEPARATE})
         GROUP BY layers, readouts = 'separate' HAVING NOT bool_or(present) ORDER BY layers, run"""

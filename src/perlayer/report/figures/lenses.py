@@ -31,7 +31,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
             WHERE run IN (SELECT run FROM lenses UNION SELECT run FROM retraining) GROUP BY run, size
         )
         SELECT models.run, models.size, layer, {", ".join(style.READINGS)}
-        FROM models JOIN by_readout USING (run, size) LEFT JOIN runs ON runs.run = models.run
+        FROM models JOIN by_readout USING (run, size) LEFT JOIN recipe_runs AS runs ON runs.run = models.run
         -- First what the setups are, then other designs and algorithms, other depths and other seeds.
         ORDER BY models.size = 'published', models.run NOT IN (SELECT run FROM groups), NOT full_depth,
             residual <> 'sandwich', residual, algorithms <> '{{}}', depth,
@@ -108,6 +108,6 @@ def _look(reading: str, small: bool = False) -> dict[str, object]:
 def _not_read(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that no lens has read yet; empty when all have been read."""
     absent = connection.execute(
-        "SELECT run FROM runs WHERE run NOT IN (SELECT run FROM lenses) ORDER BY run"
+        "SELECT run FROM recipe_runs WHERE run NOT IN (SELECT run FROM lenses) ORDER BY run"
     ).fetchall()
     return "Not read by a lens yet: " + ", ".join(run for (run,) in absent) if absent else ""

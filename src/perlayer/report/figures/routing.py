@@ -37,7 +37,7 @@ MAPS = 3  # of attention over depth, side by side
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a run, sublayer and stream or source (`other_layer`), and one without for what belongs to none."""
     return connection.execute(
-        """SELECT residual, routing.* FROM routing JOIN runs USING (run)
+        """SELECT residual, routing.* FROM routing JOIN recipe_runs AS runs USING (run)
         ORDER BY residual, readouts, seed, run, place, other_layer NULLS FIRST"""
     ).df()
 
@@ -165,6 +165,6 @@ def _whole(axes: Axes, axis: str, values: pd.Series, ticks: int) -> None:
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that route and have not shown how; empty when all have."""
     absent = connection.execute(
-        f"SELECT run FROM runs WHERE {ROUTES} AND run NOT IN (SELECT run FROM routing) ORDER BY run"
+        f"SELECT run FROM recipe_runs WHERE {ROUTES} AND run NOT IN (SELECT run FROM routing) ORDER BY run"
     ).fetchall()
     return "Not drawn, not dissected yet: " + ", ".join(run for (run,) in absent) if absent else ""

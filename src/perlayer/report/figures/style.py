@@ -36,7 +36,7 @@ SETUP_RUNS = "SELECT run, lead, seed, ema, layers, setup FROM setups WHERE resid
 # Ordinary models of the depth of every layer that the recipe has.
 ORDINARY = """
     SELECT run, layers, loss FROM ordinary
-    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+    WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 """
 # Means over the 50 steps that end at each, from step 100; shorter in proportion on runs under 1000 steps.
 SMOOTH = """
@@ -48,7 +48,7 @@ SMOOTH = """
                 PARTITION BY curves.run, layer, readout ORDER BY step
                 ROWS BETWEEN CAST(least(50, ceil(steps / 20)) - 1 AS BIGINT) PRECEDING AND CURRENT ROW
             ) AS loss
-        FROM curves JOIN runs ON runs.run = curves.run
+        FROM curves JOIN recipe_runs AS runs ON runs.run = curves.run
     )
     WHERE step >= greatest(width, first) AND (step = steps OR step % greatest(1, steps // 200) = 0)
 """
@@ -213,9 +213,9 @@ def named_layer(layer: int, layers: Iterable[int]) -> bool:
 def missing(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that would be drawn but are not here; empty when all are."""
     absent = connection.execute(
-        """SELECT run FROM runs WHERE NOT present AND residual = 'sandwich' AND algorithms = '{}'
+        """SELECT run FROM recipe_runs WHERE NOT present AND residual = 'sandwich' AND algorithms = '{}'
             AND (full_depth OR readouts IN ('none', 'probes'))
-            AND layers <= (SELECT max(layers) FROM runs WHERE full_depth)
+            AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
         ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in absent) if absent else ""
@@ -280,7 +280,7 @@ def outer_labels(axes: Axes, x: str, y: str) -> None:
 def absent_designs(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs of residual designs, plain or with separate heads, that are not here; empty when all are."""
     rows = connection.execute(
-        """SELECT min_by(run, row(seed, run)) AS run FROM runs
+        """SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
         WHERE full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
         GROUP BY residual, readouts = 'separate' HAVING NOT bool_or(present)
         ORDER BY design_place(residual), residual, readouts = 'separate'"""
@@ -293,7 +293,7 @@ def designs_without_run(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the published residual designs that no run names; empty without any."""
     rows = connection.execute(
         """SELECT design[2] FROM (SELECT unnest(published_designs()) AS design)
-        WHERE design[1] NOT IN (SELECT residual FROM runs) ORDER BY design_place(design[1])"""
+        WHERE design[1] NOT IN (SELECT residual FROM recipe_runs) ORDER BY design_place(design[1])"""
     ).fetchall()
     return "Named by no run: " + ", ".join(name for (name,) in rows) if rows else ""
 

@@ -28,7 +28,7 @@ EARLY = """
             PARTITION BY curves.run, layer, readout ORDER BY step
             ROWS BETWEEN CAST(greatest(steps // 240, 1) - 1 AS BIGINT) PRECEDING AND CURRENT ROW
         ) AS loss
-    FROM curves JOIN runs ON runs.run = curves.run
+    FROM curves JOIN recipe_runs AS runs ON runs.run = curves.run
     WHERE step <= steps // 10
     QUALIFY step >= greatest(steps // 240, 1)
 """

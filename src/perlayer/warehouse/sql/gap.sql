@@ -2,7 +2,7 @@ CREATE VIEW gap AS
 SELECT final_loss.run, layer, readout, final_loss.loss, ordinary.loss AS ordinary_loss,
     final_loss.loss - ordinary.loss AS gap
 FROM final_loss
-JOIN runs ON runs.run = final_loss.run AND runs.present
+JOIN recipe_runs AS runs ON runs.run = final_loss.run AND runs.present
 JOIN ordinary ON ordinary.residual = runs.residual AND ordinary.layers = layer
 WHERE ordinary.run <> final_loss.run;
 COMMENT ON VIEW gap IS 'Every layer beside an ordinary model of its depth and residual design';

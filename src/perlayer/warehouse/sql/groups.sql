@@ -4,7 +4,7 @@ SELECT
     first_value(run) OVER (PARTITION BY setting ORDER BY seed, ema, run) AS run,
     run AS member, seed, ema, residual, readouts, layers, full_depth, algorithms,
     readouts IN ('none', 'probes') AND algorithms = '{}' AS plain
-FROM runs
+FROM recipe_runs
 WHERE present;
 COMMENT ON VIEW groups IS 'Which runs differ in nothing but seed or EMA';
 COMMENT ON COLUMN groups.run IS 'The name of the group: its run of the lowest seed';

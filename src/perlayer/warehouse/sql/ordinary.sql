@@ -2,7 +2,7 @@
 CREATE VIEW ordinary AS
 WITH baselines AS (
     SELECT residual, min(seed) AS seed
-    FROM runs
+    FROM recipe_runs
     WHERE full_depth AND readouts IN ('none', 'probes') AND algorithms = '{}'
     GROUP BY residual
 )

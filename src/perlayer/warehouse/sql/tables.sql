@@ -3,6 +3,7 @@
 CREATE TABLE runs (
     run VARCHAR NOT NULL PRIMARY KEY,
     size VARCHAR NOT NULL,
+    on_ladder BOOLEAN NOT NULL DEFAULT false,
     residual VARCHAR NOT NULL,
     readouts VARCHAR NOT NULL,
     seed BIGINT NOT NULL,
@@ -21,8 +22,9 @@ CREATE TABLE runs (
     ema_loss DOUBLE
 );
 COMMENT ON TABLE runs IS 'One row a run that params.yaml names, whether its results are here or not';
-COMMENT ON COLUMN runs.run IS 'Its name in params.yaml';
-COMMENT ON COLUMN runs.size IS 'The recipe it follows';
+COMMENT ON COLUMN runs.run IS 'Its name in params.yaml; RUNG_RUN on the ladder';
+COMMENT ON COLUMN runs.size IS 'The recipe it follows, or the rung of the ladder';
+COMMENT ON COLUMN runs.on_ladder IS 'Whether it belongs to the ladder of sizes; recipe_runs are those that do not';
 COMMENT ON COLUMN runs.residual IS 'Its residual design';
 COMMENT ON COLUMN runs.readouts IS 'How its layers are read: none, probes, separate, shared or shared_stop_gradient';
 COMMENT ON COLUMN runs.seed IS 'The seed of its initial weights';
@@ -30,7 +32,7 @@ COMMENT ON COLUMN runs.layers IS 'How many layers it has';
 COMMENT ON COLUMN runs.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN runs.ema IS 'Whether it also keeps an average of its weights, which changes nothing in training';
 COMMENT ON COLUMN runs.algorithms IS 'Its further keys that change its training, as JSON';
-COMMENT ON COLUMN runs.setting IS 'All of it but seed, EMA and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
+COMMENT ON COLUMN runs.setting IS 'All of it but seed, EMA, future_probes and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
 COMMENT ON COLUMN runs.present IS 'Whether its results at this size are here';
 COMMENT ON COLUMN runs.steps IS 'Updates';
 COMMENT ON COLUMN runs.tokens IS 'Training tokens';
@@ -60,7 +62,7 @@ COMMENT ON COLUMN layer_metrics.step IS 'The update of what was trained, the run
 COMMENT ON COLUMN layer_metrics.tokens IS 'What had been trained on by then: by the run, or by the readout that reads it finished';
 COMMENT ON COLUMN layer_metrics.layer IS 'The layer, from 1; 0 is the embedding';
 COMMENT ON COLUMN layer_metrics.other_layer IS 'The second layer of a pair, else null. Of gradients: the layer over whose parameters they are taken, null for all layers';
-COMMENT ON COLUMN layer_metrics.readout IS 'What turned the residual stream into logits. In training: probe, separate, shared or shared_stop_gradient, and head at the last layer; counterfactual for gradients of losses that train no layer, read by the final norm and head; of the finished model: retrained, logit_lens or tuned_lens, at every layer';
+COMMENT ON COLUMN layer_metrics.readout IS 'What turned the residual stream into logits. In training: probe, separate, shared or shared_stop_gradient, and head at the last layer, multi_token for a later token read by the modules of multi-token prediction; counterfactual for gradients of losses that train no layer, read by the final norm and head; of the finished model: retrained, logit_lens or tuned_lens, at every layer';
 COMMENT ON COLUMN layer_metrics.ahead IS '1 for the next token, 2 for the one after';
 COMMENT ON COLUMN layer_metrics.split IS 'train or val, which is held-out text';
 COMMENT ON COLUMN layer_metrics.metric IS 'What was measured. Training: loss, bits_per_byte, parameters, ema_loss. Gradients, over the parameters of the layers: gradient_norm, gradient_cosine (with the gradient of the final loss), and at the last layer summed_gradient_norm and summed_gradient_cosine (of the sum over the losses below). Retrained: loss, change (held-out loss after minus before). Lenses: loss, kl_final_lens = KL(final output || lens), kl_lens_final = KL(lens || final output), top5_overlap, argmax_agreement, entropy, sample_kl_final_lens (on the sample that chose the checkpoint). Their NAME_standard_error is over held-out sequences, evaluated_tokens how many targets were read';

@@ -26,7 +26,7 @@ WITH supervised AS (
         -- A duration is a number of updates or, below 1, a share of the run.
         CASE WHEN duration >= 1 THEN duration
             WHEN duration * steps IS NOT NULL THEN greatest(1, round_even(duration * steps, 0)) END::INTEGER AS ends
-    FROM runs
+    FROM recipe_runs
     WHERE readouts IN ('separate', 'shared', 'shared_stop_gradient')
 )
 SELECT run, residual, readouts, seed, layers, full_depth, present, algorithms,

@@ -1,0 +1,19 @@
+"""The `future_probes` key of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perlayer.errors import require
+
+MOST_AHEAD = 127  # what the column `ahead` holds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which later token the probes predict."""
+
+    ahead: int = 2  # 2 is the token after next
+
+    def __post_init__(self):
+        require(2 <= self.ahead <= MOST_AHEAD, "ahead", f"from 2, the token after next, to {MOST_AHEAD}", self.ahead)

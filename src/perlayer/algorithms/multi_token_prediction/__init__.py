@@ -1,0 +1,1 @@
+"""Multi-token prediction: the model is trained to know later tokens, too."""

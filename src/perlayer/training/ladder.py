@@ -1,0 +1,97 @@
+"""The `ladder` section of params.yaml: the same runs at several sizes around the one in use."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perlayer.errors import UserError
+from perlayer.model.config import ModelSettings
+from perlayer.optim.settings import OptimizerSettings
+from perlayer.params import NAME, check_keys, ladder_name, parse, recipe
+from perlayer.training.settings import Run, TrainSettings, check_depth, check_warmup, parse_definition
+
+SECTIONS = {"model": ModelSettings, "optimizer": OptimizerSettings, "train": TrainSettings}
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A size of the ladder: the recipe of the size in use, but for what the rung says otherwise."""
+
+    name: str
+    model: ModelSettings
+    optimizer: OptimizerSettings
+    train: TrainSettings
+
+
+def ladder_run(params: Mapping[str, Any], rung: str, name: str) -> Run:
+    """The run `name` of the ladder at `rung`; see `ladder_name`.
+
+    Raises:
+        UserError: no such run, an unknown key, or an impossible value.
+    """
+    where = f"ladder.runs.{name}"
+    if name not in params["ladder"]["runs"]:
+        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(params['ladder']['runs'])}")
+    run = parse_definition(name, params["ladder"]["runs"][name], where)
+    return dataclasses.replace(run, name=ladder_name(rung, name))
+
+
+def parse_rung(params: Mapping[str, Any], name: str) -> Rung:
+    """Read and check `ladder.rungs.NAME`: in what its sections differ from those of the size in use.
+
+    Raises:
+        UserError: no such rung, an unknown key, or an impossible value.
+    """
+    where = f"ladder.rungs.{name}"
+    if name not in params["ladder"]["rungs"]:
+        raise UserError(f"params.yaml: {where}: no such rung; rungs: {', '.join(params['ladder']['rungs'])}")
+    changes = params["ladder"]["rungs"][name]
+    if not isinstance(changes, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of sections, found {changes!r}")
+    check_keys(changes, SECTIONS, (), where)
+    parsed = {}
+    for section, kind in SECTIONS.items():
+        change = changes.get(section, {})
+        if not isinstance(change, Mapping):
+            raise UserError(f"params.yaml: {where}.{section}: expected a mapping of keys, found {change!r}")
+        usual, _ = recipe(params, section)
+        parsed[section] = parse(kind, dict([*usual.items(), *change.items()]), f"{where}.{section}")
+    check_warmup(where, parsed["optimizer"], parsed["train"])
+    return Rung(name, **parsed)
+
+
+def check_ladder(params: Mapping[str, Any]) -> list[Run]:
+    """Check the whole section, and return its runs, each once, under the names that they have there.
+
+    Raises:
+        UserError: the first key or value that is wrong.
+    """
+    ladder = params["ladder"]
+    if not isinstance(ladder, Mapping):
+        raise UserError(f"params.yaml: ladder: expected the keys runs and rungs, found {ladder!r}")
+    check_keys(ladder, ("runs", "rungs"), ("runs", "rungs"), "ladder")
+    for group in ("runs", "rungs"):
+        if not isinstance(ladder[group], Mapping):
+            raise UserError(f"params.yaml: ladder.{group}: expected a mapping of names, found {ladder[group]!r}")
+        for name in ladder[group]:
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise UserError(
+                    f"params.yaml: ladder.{group}: expected a name of lower-case letters, digits and _, "
+                    f"starting with a letter, found {name!r}"
+                )
+    runs = [parse_definition(name, mapping, f"ladder.runs.{name}") for name, mapping in ladder["runs"].items()]
+    names = list(params["runs"])
+    for rung in ladder["rungs"]:
+        layers = parse_rung(params, rung).model.layers
+        if rung in params["recipes"]:
+            raise UserError(f"params.yaml: ladder.rungs: expected names that no size has, found {rung!r}")
+        for run in runs:
+            check_depth(run, layers, f"ladder.runs.{run.name}")
+            name = ladder_name(rung, run.name)
+            if name in names:
+                raise UserError(f"params.yaml: ladder: expected a name of its own for each run, found {name} twice")
+            names.append(name)
+    return runs
