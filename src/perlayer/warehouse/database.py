@@ -38,6 +38,17 @@ VIEWS = (
     "design_costs",
     "depth_steps",
     "depth_order",
+    "contributions",
+    "skip_effects",
+    "output_effects",
+    "residual_lens",
+    "depth_scores",
+    "effective_depths",
+    "dissected_runs",
+    "contribution_drops",
+    "depth_statistics",
+    "depth_findings",
+    "depth_regression",
 )
 
 
