@@ -24,8 +24,8 @@ def _halves(connection: duckdb.DuckDBPyConnection) -> list[str]:
         return ["The baseline has not been dissected, or has too few layers for halves without layer 1."]
     parts = [f"{name} {part.mean:.3f}" for name, part in (("attention", attention), ("MLP", mlp)) if part]
     return [
-        f"In the baseline a layer of the second half adds {layers.mean:.3f} of what one of the first half adds, relative "
-        f"to the residual ({noise_of(layers.noise)}); {', '.join(parts)}."
+        f"In the baseline a layer of the second half adds {layers.mean:.3f} of what one of the first half adds, "
+        f"relative to the residual ({noise_of(layers.noise)}); {', '.join(parts)}."
     ]
 
 
@@ -46,8 +46,8 @@ def _cosines(connection: duckdb.DuckDBPyConnection) -> list[str]:
     if before is None or after is None:
         return []
     return [
-        f"The cosine of what layers add with the residual is {before.mean:+.3f} before the middle and {after.mean:+.3f} "
-        f"after it ({noise_of(max(before.noise, after.noise) if before.noise is not None else None)})."
+        f"The cosine of what layers add with the residual is {before.mean:+.3f} before the middle and "
+        f"{after.mean:+.3f} after it ({noise_of(max(before.noise, after.noise) if before.noise is not None else None)})."
     ]
 
 

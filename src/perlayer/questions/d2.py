@@ -39,8 +39,8 @@ def _shares(connection: duckdb.DuckDBPyConnection) -> list[str]:
     if first is None or second is None:
         return []
     return [
-        f"What reaches predictions of future tokens is {percent(first.mean)} of what skipping changes everywhere in the "
-        f"first half and {percent(second.mean)} in the second."
+        f"What reaches predictions of future tokens is {percent(first.mean)} of what skipping changes everywhere in "
+        f"the first half and {percent(second.mean)} in the second."
     ]
 
 
@@ -48,13 +48,13 @@ QUESTION = Question(
     key="D2",
     title="Which layers matter for later layers, and for tokens to come?",
     background=(
-        "A layer is skipped: it gives nothing to the residual, and all later layers work on. Its effect on a later layer "
-        "is how far that one's contribution changes, relative to its length; its effect on the output is the distance "
-        "between the distributions of the next token. All tokens: skipped and looked at everywhere but at the first "
-        "token of a text. Future tokens: skipped before a split and looked at from there on, so that only what attention "
-        "carries forward counts. Local: as if that later layer alone read the change. Means over tokens; halves leave "
-        "out layer 1, without which hardly a residual is left, and the last layer, which can change nothing at future "
-        f"tokens. The claims are about the baseline. {NOISE}"
+        "A layer is skipped: it gives nothing to the residual, and all later layers work on. Its effect on a later "
+        "layer is how far that one's contribution changes, relative to its length; its effect on the output is the "
+        "distance between the distributions of the next token. All tokens: skipped and looked at everywhere but at the "
+        "first token of a text. Future tokens: skipped before a split and looked at from there on, so that only what "
+        "attention carries forward counts. Local: as if that later layer alone read the change. Means over tokens; "
+        "halves leave out layer 1, without which hardly a residual is left, and the last layer, which can change "
+        f"nothing at future tokens. The claims are about the baseline. {NOISE}"
     ),
     runs=sql("depth_runs"),
     numbers=sql("d2_numbers"),

@@ -17,9 +17,9 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     sentences = ["The baseline has not been dissected yet."]
     if kl is not None and overlap is not None:
         sentences = [
-            f"In the baseline the input of layer {kl.mean:.3g} is the first from which the logit lens is less than half "
-            f"as far from the output as at its farthest ({noise_of(kl.noise)}), and that of layer {overlap.mean:.3g} the "
-            "first that shares more than a fifth of the five likeliest tokens with it "
+            f"In the baseline the input of layer {kl.mean:.3g} is the first from which the logit lens is less than "
+            f"half as far from the output as at its farthest ({noise_of(kl.noise)}), and that of layer "
+            f"{overlap.mean:.3g} the first that shares more than a fifth of the five likeliest tokens with it "
             f"({noise_of(overlap.noise)})."
         ]
     if drop is not None:

@@ -17,9 +17,9 @@ QUESTION = Question(
     key="D4",
     title="Are later steps of a computation done in deeper layers?",
     background=(
-        "Residual erasure replaces the residual of one token after one layer by its mean, and integrated gradients share "
-        "the probability of the answer out among tokens and layers: both say until which depth a token still matters. "
-        "Where a model composes, later operands matter until deeper layers."
+        "Residual erasure replaces the residual of one token after one layer by its mean, and integrated gradients "
+        "share the probability of the answer out among tokens and layers: both say until which depth a token still "
+        "matters. Where a model composes, later operands matter until deeper layers."
     ),
     runs=sql("d4_runs"),
     numbers=sql("d4_numbers"),

@@ -53,9 +53,9 @@ QUESTION = Question(
     key="D9",
     title="Does depth help?",
     background=(
-        "Ordinary least squares of the final training loss of plain models on the binary logarithms of depth and width: "
-        "a coefficient is what a doubling changes. Models of the size in use have one width and see the same tokens; "
-        "those of the ladder grow in depth, width and tokens together, so that what tokens bring is in both "
+        "Ordinary least squares of the final training loss of plain models on the binary logarithms of depth and "
+        "width: a coefficient is what a doubling changes. Models of the size in use have one width and see the same "
+        "tokens; those of the ladder grow in depth, width and tokens together, so that what tokens bring is in both "
         "coefficients. Width is told by the parameters of a layer, which grow with its square. What counts as noise is "
         "three standard errors of the coefficient."
     ),
