@@ -45,9 +45,10 @@ def _cosines(connection: duckdb.DuckDBPyConnection) -> list[str]:
     before, after = (baseline(connection, f"cosine_{side}_middle") for side in ("before", "after"))
     if before is None or after is None:
         return []
+    noise = None if before.noise is None else max(before.noise, after.noise)
     return [
         f"The cosine of what layers add with the residual is {before.mean:+.3f} before the middle and "
-        f"{after.mean:+.3f} after it ({noise_of(max(before.noise, after.noise) if before.noise is not None else None)})."
+        f"{after.mean:+.3f} after it ({noise_of(noise)})."
     ]
 
 
