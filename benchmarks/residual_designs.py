@@ -14,8 +14,8 @@ from benchmarks.training_step import CPU, NANO, prepare, step_of
 from perlayer.model.config import design_names
 
 BESIDE = "pre_ln"
-# Of time and of bytes. Four streams cost what their reads, writes and mixing are; what attends over depth keeps one number
-# a source and token; all others should cost what Pre-LN does.
+# Of time and of bytes. Four streams cost what their reads, writes and mixing are; what attends over depth keeps one
+# number a source and token; all others should cost what Pre-LN does.
 BOUNDS = {
     "attnres_block": (1.6, 1.1),
     "attnres_full": (1.8, 1.15),

@@ -119,7 +119,7 @@ def test_where_the_tuned_lens_is_worse_is_said_with_run_and_layer(judge):
 def test_a_lens_that_does_not_fall_is_said_to_rise(judge):
     claims, verdict, _, _ = judge(excess={1: -0.5, 2: -0.4, 3: -0.3, 4: -0.2, 5: -0.1})
     assert claims[LAST_TWO] == ("it does not fall", "no") and claims[FALLS][1] == "no"
-    assert "and it rises at layers 2, 3, 4, 5 and 6." in verdict and "of that fall" not in verdict
+    assert "and it rises at layers 2 to 6." in verdict and "of that fall" not in verdict
 
 
 def test_probes_stand_for_the_baseline_that_no_lens_has_read(judge):

@@ -38,21 +38,24 @@ def judge(monkeypatch):
 def test_designs_that_end_apart(judge):
     claims, verdict, state, _ = judge()
     last = statistics.stdev([0.0, *(added[0] for added in designs.ADDED.values())])
-    assert claims[LAST] == (f"10 designs: {last:.3f} against {SEED_STD:.3f}", "yes")
+    assert claims[LAST] == (f"10 designs: std {last:.3f} against 3 × {SEED_STD:.3f}", "yes")
     below = statistics.stdev([0.0, *(last + below for last, below, _ in designs.ADDED.values())])
     of_probes = statistics.stdev([0.01 * seed + more for seed, more in enumerate(SEEDS)])
     five = " ".join([f"{below:.3f}"] * 5), " ".join([f"{of_probes:.3f}"] * 5)
-    assert claims[PROBES] == (f"10 designs: {five[0]} against {five[1]} (layers 1 to 5)", "yes")
+    assert claims[PROBES] == (f"10 designs: std ({five[0]}) against 3 × ({five[1]}) (layers 1 to 5)", "yes")
     assert claims[SEPARATE][1] == "yes"
     costs = [0.06 + 0.002 / 3, *(0.06 + cost for _, _, cost in designs.ADDED.values())]
-    apart = f"10 designs: {statistics.stdev(costs):.3f} against {statistics.stdev(PAIRS):.3f}"
+    apart = f"10 designs: std {statistics.stdev(costs):.3f} against 3 × {statistics.stdev(PAIRS):.3f}"
     assert claims[COST] == (apart, "yes")
     assert state == "testing"  # all but one design have a single seed
     assert "The last layer of the plain model ends above the baseline with DeepNorm (+0.150), KEEL (+0.080)" in verdict
     assert "below the baseline with Hyper-Connections (-0.030), mHC (-0.025)" in verdict
-    assert "within the noise of it with AttnRes block (noise up to 0.007)" in verdict
-    # Probes of the sandwich design are 0.015 above the first on average: 0.15 - 0.03 more.
-    assert "Read by probes, layer 3 ends above the baseline with DeepNorm (+0.635)" in verdict
+    assert "within the noise of it with AttnRes block (noise 0.007)" in verdict
+    # Three seeds of the sandwich design with separate heads end 0.0003 above the first on average.
+    assert (
+        "With separate heads the last layer ends above the baseline with DeepNorm (+0.190) and KEEL (+0.080); below "
+        "the baseline with Hyper-Connections (-0.060) and mHC (-0.051); within the noise of it with " in verdict
+    )
     assert "What separate heads cost the last layer lies above the baseline with DeepNorm (+0.039)" in verdict
     assert "Seeds are those of Sandwich-LN (4). All other designs have a single seed and borrow them." in verdict
     assert "No figure is published. Of 4 tested claims, at size nano: 4 held." in verdict
@@ -113,16 +116,76 @@ def test_equal_designs_are_all_within_noise(judge):
     claims, verdict, _, _ = judge(changes=dict.fromkeys(designs.ADDED, (0.0, 0.0, 0.0)))
     assert [holds for _, holds in claims] == ["within noise"] * 4
     assert (
-        "The last layer of the plain model ends within the noise of the baseline with all 9 other designs (noise up to "
-        "0.007)." in verdict
+        "The last layer of the plain model ends within the noise of the baseline with all 9 others (noise 0.007)."
+        in verdict
     )
+    for words in ("Read by probes", "Read by them"):
+        assert f"{words} below the last layer no design leaves the noise of the baseline at any layer." in verdict
+    assert "Without " not in verdict
+
+
+def test_what_leaves_the_noise_below_the_last_layer_is_named(judge):
+    runs = [run for run in designs.RUNS if run in made_up.RUNS or run.startswith("keel")]
+    scrambled = {("keel", "probes"): {2: 0.3, 3: 0.1, 5: -0.2}}
+    _, verdict, _, _ = judge(runs, changes={"keel": (0.0, 0.0, 0.0)}, scrambled=scrambled)
+    # Seeds add 0, 0.012, 0.017 and 0.031 to the baseline's probes: 0.015 on average.
+    noise = 3 * statistics.stdev([0.0, 0.012, 0.017, 0.031]) * math.sqrt(1 + 1 / 4)
+    assert (
+        "Read by probes below the last layer these lie beyond the noise: above the baseline KEEL at layers 2 and 3 "
+        f"(most at layer 2: +0.285, noise {noise:.3f}); below the baseline KEEL at layer 5 (-0.215, noise {noise:.3f})."
+        in verdict
+    )
+
+
+def test_a_difference_that_reads_like_its_noise_has_more_digits(judge):
+    noise = 3 * SEED_STD * math.sqrt(1 + 1 / 4)  # 0.007246
+    changes = {"keel": (noise + 0.00002, 0.0, 0.0), "moda": (noise - 0.00002, 0.0, 0.0)}
+    runs = [run for run in designs.RUNS if run in made_up.RUNS or run.startswith(("keel", "moda"))]
+    _, verdict, _, _ = judge(runs, changes=changes)
+    assert (
+        "The last layer of the plain model ends above the baseline with KEEL (+0.0073, barely beyond noise 0.0072); "
+        "within the noise of it with MoDA (noise 0.007)." in verdict
+    )
+
+
+def test_the_design_on_which_a_claim_hangs_is_named(judge):
+    changes = {**dict.fromkeys(designs.ADDED, (0.0, 0.0, 0.0)), "deepnorm": (0.1, 0.0, 0.0)}
+    claims, verdict, _, _ = judge(changes=changes)
+    std = statistics.stdev([0.1, *[0.0] * 9])
+    numbers = f"std {std:.3f} against 3 × {SEED_STD:.3f}"
+    assert claims[LAST] == (f"10 designs: {numbers}; within noise without DeepNorm", "yes")
+    assert (
+        "Without DeepNorm, that plain models end apart at the last layer would be within noise: over designs the "
+        f"standard deviation is {std:.3f} with it and 0.000 without, against 3 × {SEED_STD:.3f} over seeds." in verdict
+    )
+
+
+def test_value_residual_is_a_row_and_no_design_of_its_own(judge):
+    run = {"residual": "sandwich", "readouts": "probes", "seed": 0, "value_residual": "learnable"}
+    claims, verdict, _, _ = judge(further={"mine": run})
+    assert claims == judge()[0] and "AttnRes block and Sandwich-LN, value residual (learnable)" in verdict
+    runs = {**designs.RUNS, "mine": run}
+    with made_up.in_memory(designs.final_losses(runs), runs, made_up.LAYERS) as connection:
+        table = connection.execute(q3.QUESTION.numbers).df().set_index("design")
+        assert connection.execute("SELECT count(*) FROM design_costs").fetchone() == (10,)
+        listed = [row[:3] for row in connection.execute(q3.QUESTION.runs).fetchall()]
+    assert list(table.index[:3]) == ["Sandwich-LN", "Sandwich-LN, value residual (learnable)", "Pre-LN"]
+    row = table.iloc[1]
+    assert row[["plain_last", "last_minus_baseline"]].tolist() == pytest.approx([2.89, 0.0 - statistics.mean(SEEDS)])
+    assert row["seeds"] == "1" and math.isnan(row["separate_last"])
+    assert ("mine", "sandwich", "learnable") in listed
 
 
 def test_too_few_seeds_tell_no_noise(judge):
     claims, verdict, state, layers = judge(["probes", "probes_seed_1", "keel_probes", "deepnorm_probes"])
     assert [holds for _, holds in claims] == ["within noise", "within noise", "no run", "no run"]
     assert state == "testing" and layers["noise"].isna().all()
-    assert "nothing says yet what seeds change" in verdict
+    assert (
+        "The last layer of the plain model ends apart from the baseline with DeepNorm (+0.149) and KEEL (+0.079) "
+        "(noise not known: no seeds). Read by probes below the last layer nothing is judged: noise not known: no seeds."
+        in verdict
+    )
+    assert claims[LAST][0].endswith("; noise not known")
 
 
 def test_without_other_designs_nothing_is_judged(judge):
@@ -160,8 +223,17 @@ def test_numbers_and_runs(designs_dir):
     assert row["probes_first"] == pytest.approx(3.2 + 0.65 + 0.08 + 0.25)
     assert row["probes_middle"] == pytest.approx(2.95 + 0.55 + 0.08 + 0.25)
     assert row["middle_minus_baseline"] == pytest.approx(0.33 - 0.015)
-    assert row["separate_middle"] == pytest.approx(2.95 + 0.06 + 0.08) and row["seeds"] == 1
-    assert table.loc["DeepNorm", "separate_minus_plain"] == pytest.approx(0.1)
+    assert row["separate_middle"] == pytest.approx(2.95 + 0.06 + 0.08) and row["seeds"] == "1 and 1"
+    assert row["separate_last"] == pytest.approx(2.89 + 0.06 + 0.08)
+    baseline = table.loc["Sandwich-LN"]
+    separate = [one + more for one, more in zip(SEEDS, PAIRS)]
+    assert baseline["seeds"] == "4 and 3" and baseline["separate_last"] == pytest.approx(
+        2.95 + statistics.mean(separate)
+    )
+    noise = 3 * statistics.stdev(separate) * math.sqrt(1 + 1 / 3)
+    assert row["separate_last_noise"] == pytest.approx(noise)
+    for loss, difference in (("plain_last", "last_minus_baseline"), ("separate_last", "separate_last_minus_baseline")):
+        assert (table[loss] - baseline[loss])[1:].tolist() == pytest.approx(table[difference][1:].tolist())
     assert set(q3.QUESTION.signed) <= set(table.columns)
     shared = {run for run, keys in made_up.RUNS.items() if keys["readouts"].startswith("shared")}
     assert {run for run, *_ in runs} == designs.RUNS.keys() - shared and all(row[-1] for row in runs)

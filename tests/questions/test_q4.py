@@ -49,12 +49,10 @@ def test_half_the_cost(judge):
         ("+0.030", "yes"),
     ]
     assert state == "testing"
+    assert "For separate heads the baseline's last layer pays +0.061 nats (3 pairs, noise 0.005)." in verdict
     assert (
-        "The baseline's last layer pays +0.061 nats for separate heads (noise 0.005, 3 pairs of one seed)." in verdict
-    )
-    assert (
-        "Hyper-Connections pays +0.030 (noise 0.009, 1 pair of one seed), 49 % ± 16 % of what the baseline pays: that "
-        "is less beyond the noise (0.031 less, noise 0.011)." in verdict
+        "Hyper-Connections pays +0.030 nats (1 pair, noise 0.009), 49 % ± 16 % of what the baseline pays: that is less "
+        "beyond the noise (0.031 less, noise 0.011)." in verdict
     )
     assert "Of the other designs, mHC (+0.034, 56 %) and LayerNorm Scaling (+0.040, 66 %) pay less; MoDA" in verdict
     assert "DeepNorm (+0.100, 165 %) pay more; KEEL" in verdict and "AttnRes block (+0.070, 115 %) cannot be" in verdict
@@ -116,7 +114,7 @@ def test_a_claim_holds_is_denied_or_within_noise(judge, claim, changes, holds):
         ({"cost": 0.09}, "that is more, not less, beyond the noise (0.029 more, noise 0.011)."),
         (
             {"baseline": 0.003},
-            "pays +0.004 nats for separate heads (noise 0.005, 3 pairs of one seed), which is no more",
+            "pays +0.004 nats (3 pairs, noise 0.005), which is no more than noise",
         ),
     ],
 )
@@ -130,9 +128,36 @@ def test_missing_runs(judge):
     assert "Hyper-Connections has not been trained with and without separate heads yet." in verdict
     claims, verdict, state, _ = judge(["hyper_connections_probes", "hyper_connections_separate"])
     assert claims == [(None, "no run"), ("+0.030", "within noise")] and state == "testing"
-    assert "The baseline has not been trained with separate heads yet" in verdict and "no noise known" in verdict
+    assert "The baseline has not been trained with separate heads yet" in verdict
+    assert "Hyper-Connections pays +0.030 nats (1 pair, noise not known: no seeds)." in verdict
     claims, verdict, state, _ = judge(["baseline", "hyper_connections_probes"])
     assert verdict == "No model with separate heads stands beside a plain model of its design and seed yet."
+
+
+def test_where_no_seeds_tell_the_noise_nothing_is_judged(judge):
+    runs = [
+        f"{residual}_{readouts}" for residual in ("hyper_connections", "keel") for readouts in ("probes", "separate")
+    ]
+    claims, verdict, _, _ = judge(["probes", "separate", *runs])
+    assert [holds for _, holds in claims] == ["within noise"] * 2
+    assert (
+        "For separate heads the baseline's last layer pays +0.060 nats (1 pair, noise not known: no seeds), and "
+        "whether that is more than noise cannot be said: shares of it say nothing. Hyper-Connections pays +0.030 nats "
+        "(1 pair, noise not known: no seeds): whether that differs from the baseline cannot be said (0.030 less, noise "
+        "not known: no seeds). Of the other designs, KEEL (+0.060) cannot be judged (noise not known: no seeds). How "
+        "the plain Hyper-Connections model ends beside the plain baseline cannot be judged (-0.030, noise not known: "
+        "no seeds)." in verdict
+    )
+
+
+def test_gains_of_the_streams(gather):
+    runs = {"separate": {**made_up.RUNS["separate"], "residual": "hyper_connections"}, "baseline": made_up.PLAIN}
+    runs["plain"] = {**runs["separate"], "readouts": "none"}
+    table = made_up.routing("separate")
+    with questions.connect(gather(runs, analysed={("routing", "separate"): table})) as connection:
+        # The mean gains are 1 + 0.1 p and 1 + 0.2 p at sublayer p = 0 to 11, those of the greatest token twice that.
+        gains = "up to 2.10 forwards and 3.20 backwards in Hyper-Connections (at single tokens 4.20 and 6.40)"
+        assert f"The product of the matrices that mix streams has gains of {gains}." in q4.verdict(connection)
 
 
 def test_numbers_and_runs(designs_dir):
@@ -141,6 +166,8 @@ def test_numbers_and_runs(designs_dir):
         runs = connection.execute(q4.QUESTION.runs).fetchall()
     assert len(table) == 10 and table["cost"].is_monotonic_increasing and table.index[0] == "Hyper-Connections"
     assert table.loc["MoDA", ["plain", "separate", "cost"]].tolist() == pytest.approx([2.875, 2.95, 0.075])
+    assert (table["separate"] - table["plain"]).tolist() == pytest.approx(table["cost"].tolist())
+    assert table.loc["Sandwich-LN", "plain"] == pytest.approx(2.89 + statistics.mean([0.0, 0.002, -0.003]))  # of pairs
     assert table.loc["MoDA", "fraction"] == pytest.approx(0.075 / BASELINE)
     assert set(q4.QUESTION.signed) <= set(table.columns)
     assert len(runs) == 8 + 18 and all(row[-1] for row in runs)  # no shared head, no other depth

@@ -1,5 +1,6 @@
 """Runs that one question is about change no other question's answer."""
 
+import made_up_multi_token as multi
 import pytest
 
 from perlayer import questions
@@ -12,3 +13,16 @@ def test_other_ways_to_supervise_change_nothing(warehouse_dir, supervision_dir, 
         for sql in (question.runs, question.numbers, question.claims):
             assert alone.execute(sql).fetchall() == beside.execute(sql).fetchall()
         assert question.verdict(alone) == question.verdict(beside)
+
+
+def test_multi_token_prediction_and_the_ladder_change_nothing():
+    plain = {run: keys for run, keys in multi.RUNS.items() if not multi.way(keys)}
+    heads = {f"separate_{seed}": {**multi.PROBES, "readouts": "separate", "seed": seed} for seed in (0, 1, 2)}
+    with multi.in_memory(plain | heads, rungs={}) as alone, multi.in_memory(multi.RUNS | heads) as beside:
+        for connection in (alone, beside):
+            connection.execute(questions.claims_view())
+        for question in questions.QUESTIONS:
+            if question.key not in ("Q7", "Q8"):
+                for sql in (question.runs, question.numbers, question.claims):
+                    assert alone.execute(sql).fetchall() == beside.execute(sql).fetchall(), question.key
+                assert question.verdict(alone) == question.verdict(beside), question.key

@@ -78,7 +78,19 @@ def test_costs_are_sorted_and_stand_as_shares(connection, shown):
     assert [bar.get_width() for bar in left.patches[1:]] == pytest.approx(list(table["cost"]))  # the first is the floor
     assert [bar.get_width() for bar in right.patches] == pytest.approx(list(table["fraction"]))
     assert left.get_yticklabels()[0].get_text() == "Hyper-Connections (1 pair)" and left.yaxis_inverted()
-    assert "49%" in texts(figure) and "+0.030" in texts(figure)
+    assert "49 %" in texts(figure) and "+0.030" in texts(figure)
+
+
+def test_costs_below_zero_have_the_minus_of_the_axes(some):
+    costs = {"attnres_full": (0.0, 0.0, -0.08)}
+    keep = dict(designs.ADDED)
+    try:
+        designs.ADDED.update(costs)
+        with some([*made_up.RUNS, "attnres_full_probes", "attnres_full_separate"]) as connection:
+            figure = settled(design_cost, connection)
+    finally:
+        designs.ADDED.update(keep)
+    assert "\N{MINUS SIGN}0.020" in texts(figure) and not any(text.startswith("-") for text in texts(figure))
 
 
 def test_depth_order_begins_with_attnres_and_rings_the_rises(shown):
@@ -87,6 +99,7 @@ def test_depth_order_begins_with_attnres_and_rings_the_rises(shown):
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     rings = [ring.get_offsets() for ring in panels["AttnRes full"].collections]
     assert [list(ring[:, 0]) for ring in rings] == [[2, 5], [2, 4], []]  # probes, logit lens, tuned lens
+    assert "above the layer before, beyond the noise" in texts(figure)
     tau = panels["How far from falling with depth"]
     probes = tau.collections[0].get_offsets()
     assert list(probes[:, 1])[:3] == pytest.approx([-1, 2 * 5 / 15 - 1, -1])
@@ -120,10 +133,10 @@ def test_absent_designs_are_named(some):
         figure = settled(depth_order, connection)
         assert f"Without probes or logit lens yet: MoDA. Named by no run: {others}" in texts(figure)
         assert titles(settled(by_design, connection)) == ["Sandwich-LN", "KEEL", "mHC"]
+        assert "above the layer before, beyond the noise" not in texts(figure)  # nothing rises
         # Without seeds nothing tells the noise of the cost, and so no share is shown.
-        assert "What Sandwich-LN pays is no more than noise:\nshares of it say nothing." in texts(
-            settled(design_cost, connection)
-        )
+        said = "Whether what Sandwich-LN pays is more than noise\nis not known: shares of it say nothing."
+        assert said in texts(settled(design_cost, connection))
 
 
 @pytest.mark.filterwarnings("error")

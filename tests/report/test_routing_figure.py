@@ -17,8 +17,8 @@ def notes(figure):
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
-STREAM_PANELS = ["separate\nread", "write", "product of mixing matrices"]
-SOURCE_PANELS = ["shared\nattention over depth"]
+STREAM_PANELS = ["Hyper-Connections\nread", "write", "product of mixing matrices"]
+SOURCE_PANELS = ["AttnRes full\nattention over depth"]
 
 
 @pytest.mark.filterwarnings("error")
@@ -41,6 +41,14 @@ def test_what_is_there_is_drawn_and_the_rest_is_named(gather, there, panels, not
     assert titles(figure) == panels
     absent = [text for text in notes(figure) if text.startswith(("Not drawn", "No finished"))]
     assert absent == ([note] if note else [])
+    assert ("at the greatest token" in notes(figure)) == ("separate" in there)
+
+
+def test_a_run_that_is_not_asked_is_not_missed(tmp_path):
+    made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate")})
+    collect(made_up.params(RUNS) | {"routing": {"runs": ["separate"]}}, tmp_path, tmp_path / "warehouse")
+    with questions.connect(tmp_path / "warehouse") as connection, style.theme():
+        assert not [text for text in notes(routing.draw(connection)) if text.startswith("Not drawn")]
 
 
 def test_maps_hold_the_weights_where_the_axes_say(gather):
@@ -48,10 +56,10 @@ def test_maps_hold_the_weights_where_the_axes_say(gather):
     with questions.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
         figure = routing.draw(connection)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
-    read = panels["separate\nread"].images[0]
+    read = panels["Hyper-Connections\nread"].images[0]
     assert read.get_array()[1, 7] == pytest.approx(0.27)  # stream 2 at place 7
     assert read.get_extent() == [-0.5, 11.5, 0.5, 2.5]
-    attention = panels["shared\nattention over depth"]
+    attention = panels["AttnRes full\nattention over depth"]
     assert attention.images[0].get_array()[3, 2] == pytest.approx(0.3)  # the second MLP, of 1 + 2 + 3 + 4
     assert attention.yaxis_inverted() and attention.images[0].get_array().mask[2, 3]  # no later source
     assert attention.get_yticklabels()[-1].get_text() == "head"
@@ -72,7 +80,7 @@ def test_negative_weights_and_exploding_gains_can_be_drawn(gather):
         figure.draw_without_rendering()
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     assert panels["product of mixing matrices"].get_yscale() == "log"
-    low, high = panels["separate\nread"].images[0].get_clim()
+    low, high = panels["Hyper-Connections\nread"].images[0].get_clim()
     assert low == -high < 0
 
 
@@ -90,6 +98,7 @@ def test_panels_of_many_runs_do_not_overlap(tmp_path):
         figure = routing.draw(connection)
         figure.draw_without_rendering()
     assert len(titles(figure)) == 2 * 3 + 4
+    assert "Hyper-Connections\nseparate_seed_1\nread" in titles(figure)
     boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
     assert len(boxes) == 2 * 3 + 4 + 2 * 2 + 4  # and the scales of the colours
     for number, box in enumerate(boxes):

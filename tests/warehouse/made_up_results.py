@@ -101,6 +101,15 @@ COSTS = {
     "separate_depth_12": (0.09, 0.15),
     "depth_12": (0.0, 0.0),
 }
+# The views that all of these runs leave empty, since none of them reads or predicts the token after next.
+OF_LATER_TOKENS = (
+    "future",
+    "future_spread",
+    "multi_token_runs",
+    "multi_token_pairs",
+    "multi_token_layers",
+    "multi_token_sizes",
+)
 WATCHED = {  # runs with diagnostics, which change nothing
     run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "shared") else definition
     for run, definition in RUNS.items()

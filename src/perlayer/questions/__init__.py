@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer.questions import d1, d2, d3, d4, d5, d6, d9, f16, q1, q2, q3, q4, q5, q6, q9
+from perlayer.questions import d1, d2, d3, d4, d5, d6, d9, f16, q1, q2, q3, q4, q5, q6, q7, q8, q9
 from perlayer.questions.question import Question, sql, state
 from perlayer.warehouse import database
 
@@ -17,6 +17,8 @@ QUESTIONS: tuple[Question, ...] = (
     q4.QUESTION,
     q5.QUESTION,
     q6.QUESTION,
+    q7.QUESTION,
+    q8.QUESTION,
     q9.QUESTION,
     f16.QUESTION,
     d1.QUESTION,

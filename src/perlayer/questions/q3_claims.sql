@@ -7,39 +7,30 @@
 -- the F distribution: with ten designs and four seeds of one of them it passes 9 in 5 of 100 cases. In what separate
 -- heads cost, a pair of one seed takes the place of a run, and a design's mean over its pairs that of its run. Where
 -- several layers must agree, one at which designs end no further apart than that leaves the claim within noise; no such
--- claim can be denied. It takes two designs to judge.
+-- claim can be denied. It takes two designs to judge. Where a claim hangs on one design, that one is named.
 WITH
-published (position, quantity, published) AS (VALUES
-    (1, 'Plain models of different designs end further apart at the last layer than seeds do', 'testing, no figure'),
-    (2, 'So do their probes, after every layer below the last', 'testing, no figure'),
-    (3, 'So do models with separate heads, after every layer below the last', 'testing, no figure'),
-    (4, 'What separate heads cost the last layer differs between designs more than between seeds', 'testing, no figure')
+published (position, measure, quantity, published) AS (VALUES
+    (1, 'last', 'Plain models of different designs end apart at the last layer, by more than three times what seeds do',
+        'testing, no figure'),
+    (2, 'probes', 'So do their probes, after every layer below the last', 'testing, no figure'),
+    (3, 'separate', 'So do models with separate heads, after every layer below the last', 'testing, no figure'),
+    (4, 'cost', 'So does what separate heads cost the last layer, beside pairs of one seed', 'testing, no figure')
 ),
-apart AS (
-    SELECT readouts, layer, layer = any_value(layers) AS last, stddev_samp(loss) AS std, any_value(seed_std) AS seed_std,
-        count(*) AS designs
-    FROM design_layers GROUP BY readouts, layer HAVING count(*) > 1
-),
-costs AS (
-    SELECT stddev_samp(cost) AS std, any_value(pair_std) AS seed_std, count(*) AS designs
-    FROM design_costs HAVING count(*) > 1
-),
-measured (position, measured, layers, differences, noises) AS (
-    SELECT CASE WHEN last THEN 1 WHEN readouts = 'probes' THEN 2 ELSE 3 END,
-        format('{} designs: ', max(designs)) || string_agg(format('{:.3f}', std), ' ' ORDER BY layer)
-            || coalesce(' against ' || string_agg(format('{:.3f}', seed_std), ' ' ORDER BY layer), ''),
-        CASE WHEN NOT last THEN list(layer ORDER BY layer) END,
-        list(std ORDER BY layer), list(coalesce(3 * seed_std, 'infinity') ORDER BY layer)
-    FROM apart WHERE NOT (last AND readouts = 'separate') GROUP BY last, readouts
-    UNION ALL
-    SELECT 4,
-        format('{} designs: {:.3f}', designs, std) || coalesce(format(' against {:.3f}', seed_std), ''),
-        NULL, [std], [coalesce(3 * seed_std, 'infinity')]
-    FROM costs
+hangs AS (
+    SELECT whole.measure, string_agg(design_name(rest.left_out), ', ' ORDER BY design_place(rest.left_out)) AS designs
+    FROM design_spread AS whole JOIN design_spread AS rest USING (measure)
+    WHERE whole.left_out IS NULL AND rest.left_out IS NOT NULL AND whole.apart = 'yes' AND rest.apart <> 'yes'
+    GROUP BY whole.measure
 ),
 judged AS (
-    SELECT position, measured || of_layers(layers) AS measured, judged(differences, noises) AS holds FROM measured
+    SELECT measure, apart AS holds,
+        format('{} designs: std ', spread.designs) || in_a_row(stds)
+            || coalesce(format(' against 3 × {}', in_a_row(seed_stds)), '; noise not known')
+            || CASE WHEN measure IN ('probes', 'separate') THEN of_layers(layers) ELSE '' END
+            || coalesce('; within noise without ' || hangs.designs, '') AS measured
+    FROM design_spread AS spread LEFT JOIN hangs USING (measure)
+    WHERE left_out IS NULL
 )
 SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
-FROM published LEFT JOIN judged USING (position)
+FROM published LEFT JOIN judged USING (measure)
 ORDER BY position

@@ -1,24 +1,27 @@
--- Final training losses in nats per token, of the run of the lowest seed: of the last layer of the plain model, and read
--- by probes and by separate heads after layer 1 and after the middle layer. Columns that end in _minus_baseline are
--- means over seeds minus that of the sandwich design; last_noise: what counts as noise in that of the last layer.
--- separate_minus_plain: what separate heads cost the last layer, in pairs of one seed. seeds: of the plain model.
+-- Final training losses in nats per token, means over seeds: of the last layer of the plain model, read by probes after
+-- layer 1 and after the middle layer, and with separate heads there and at the last layer. Columns that end in
+-- _minus_baseline are those minus that of the sandwich design; those that end in _noise say what counts as noise in it.
+-- seeds: of the plain model and with separate heads. What the heads cost, in pairs of one seed, stands under Q4.
 WITH places AS (
     SELECT *, layer = layers AS last, layer = 1 AND layers > 1 AS first_layer,
         layer = (layers + 1) // 2 AND layers > 1 AS middle
     FROM design_layers
 )
-SELECT design_name(residual) AS design,
-    max(loss) FILTER (readouts = 'probes' AND last) AS plain_last,
+SELECT design,
+    max(mean) FILTER (readouts = 'probes' AND last) AS plain_last,
     max(difference) FILTER (readouts = 'probes' AND last) AS last_minus_baseline,
     max(noise) FILTER (readouts = 'probes' AND last) AS last_noise,
-    max(loss) FILTER (readouts = 'probes' AND first_layer) AS probes_first,
+    max(mean) FILTER (readouts = 'probes' AND first_layer) AS probes_first,
     max(difference) FILTER (readouts = 'probes' AND first_layer) AS first_minus_baseline,
-    max(loss) FILTER (readouts = 'probes' AND middle) AS probes_middle,
+    max(mean) FILTER (readouts = 'probes' AND middle) AS probes_middle,
     max(difference) FILTER (readouts = 'probes' AND middle) AS middle_minus_baseline,
-    max(loss) FILTER (readouts = 'separate' AND first_layer) AS separate_first,
-    max(loss) FILTER (readouts = 'separate' AND middle) AS separate_middle,
-    (SELECT cost FROM design_costs WHERE design_costs.residual = places.residual) AS separate_minus_plain,
-    max(runs) FILTER (readouts = 'probes' AND last) AS seeds
+    max(mean) FILTER (readouts = 'separate' AND first_layer) AS separate_first,
+    max(mean) FILTER (readouts = 'separate' AND middle) AS separate_middle,
+    max(mean) FILTER (readouts = 'separate' AND last) AS separate_last,
+    max(difference) FILTER (readouts = 'separate' AND last) AS separate_last_minus_baseline,
+    max(noise) FILTER (readouts = 'separate' AND last) AS separate_last_noise,
+    concat_ws(' and ', max(runs) FILTER (readouts = 'probes' AND last), max(runs) FILTER (readouts = 'separate' AND last))
+        AS seeds
 FROM places
-GROUP BY residual
-ORDER BY design_place(residual), residual
+GROUP BY residual, value_residual, design
+ORDER BY design_place(residual), residual, value_residual NULLS FIRST

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import claims_fared, listed, percent, signed
+from perlayer.questions.wording import beyond, claims_fared, digits_apart, listed, noise_of, percent, signed
 
 
 class Cost(NamedTuple):
@@ -25,10 +25,19 @@ class Cost(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Whether it pays less or more than the baseline, or the runs cannot tell."""
-        if None in (self.less, self.less_noise) or abs(self.less) <= self.less_noise:
+        """Whether it pays less or more than the baseline, or the runs cannot tell, or no noise is known."""
+        if self.less_noise is None:
+            return "unknown"
+        if not beyond(self.less, self.less_noise):
             return "unclear"
         return "less" if self.less > 0 else "more"
+
+    @property
+    def paid(self) -> str:
+        """The cost, what counts as noise in it and how many pairs of one seed it comes from."""
+        digits = digits_apart(self.cost, self.noise)
+        pairs = f"{self.seeds} pair{'' if self.seeds == 1 else 's'}"
+        return f"{signed(self.cost, digits)} nats ({pairs}, {noise_of(self.noise, digits)})"
 
     def __str__(self) -> str:
         share = "" if self.fraction is None else f", {percent(self.fraction)}"
@@ -45,41 +54,38 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     if not costs:
         return "No model with separate heads stands beside a plain model of its design and seed yet."
     sentences = [*_baseline(costs.get("sandwich")), *_streams(costs), *_others(costs)]
-    sentences += _plain(connection)
+    sentences += [*_plain(connection), *_gains(connection)]
     return " ".join([*sentences, claims_fared(connection, "Q4", "tested claim")])
 
 
 def _baseline(baseline: Cost | None) -> list[str]:
     if baseline is None:
         return ["The baseline has not been trained with separate heads yet: what half of its cost is cannot be said."]
-    text = f"The baseline's last layer pays {signed(baseline.cost)} nats for separate heads ({_noise(baseline)})"
-    if baseline.noise is None or baseline.cost <= baseline.noise:
+    text = f"For separate heads the baseline's last layer pays {baseline.paid}"
+    if baseline.noise is None:
+        return [f"{text}, and whether that is more than noise cannot be said: shares of it say nothing."]
+    if baseline.cost <= baseline.noise:
         return [f"{text}, which is no more than noise: shares of it say nothing."]
     return [f"{text}."]
-
-
-def _noise(one: Cost) -> str:
-    noise = "no noise known" if one.noise is None else f"noise {one.noise:.3f}"
-    return f"{noise}, {one.seeds} pair{'' if one.seeds == 1 else 's'} of one seed"
 
 
 def _streams(costs: dict[str, Cost]) -> list[str]:
     one = costs.get("hyper_connections")
     if one is None:
         return ["Hyper-Connections has not been trained with and without separate heads yet."]
-    text = f"{one.design} pays {signed(one.cost)} ({_noise(one)})"
+    text = f"{one.design} pays {one.paid}"
     if one.less is None:
         return [f"{text}."]
     if one.fraction is not None:
         share = "" if one.fraction_noise is None else f" ± {percent(one.fraction_noise)}"
         text += f", {percent(one.fraction)}{share} of what the baseline pays"
-    if one.less_noise is None:
-        return [f"{text}; nothing says yet what seeds change."]
-    words = f"{abs(one.less):.3f} {'less' if one.less > 0 else 'more'}, noise {one.less_noise:.3f}"
+    digits = digits_apart(one.less, one.less_noise)
+    words = f"{abs(one.less):.{digits}f} {'less' if one.less > 0 else 'more'}, {noise_of(one.less_noise, digits)}"
     outcomes = {
         "less": f"that is less beyond the noise ({words})",
         "more": f"that is more, not less, beyond the noise ({words})",
         "unclear": f"these runs cannot tell it from the baseline ({words})",
+        "unknown": f"whether that differs from the baseline cannot be said ({words})",
     }
     return [f"{text}: {outcomes[one.outcome]}."]
 
@@ -89,7 +95,7 @@ def _others(costs: dict[str, Cost]) -> list[str]:
     if not others or "sandwich" not in costs:
         return []
     parts = []
-    for outcome, words in (("less", "pay less"), ("more", "pay more"), ("unclear", "cannot be told from the baseline")):
+    for outcome, words in OUTCOMES.items():
         found = [str(cost) for cost in others if cost.outcome == outcome]
         if found:
             words = words if len(found) > 1 else words.replace("pay", "pays")
@@ -97,19 +103,51 @@ def _others(costs: dict[str, Cost]) -> list[str]:
     return [f"Of the other designs, {'; '.join(parts)}."]
 
 
+OUTCOMES = {
+    "less": "pay less",
+    "more": "pay more",
+    "unclear": "cannot be told from the baseline",
+    "unknown": f"cannot be judged ({noise_of(None)})",
+}
+
+
 def _plain(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Whether it has less to lose: where its plain model ends."""
     row = connection.execute(
         """SELECT difference, noise FROM design_layers
-        WHERE residual = 'hyper_connections' AND readouts = 'probes' AND layer = layers AND difference IS NOT NULL"""
+        WHERE residual = 'hyper_connections' AND value_residual IS NULL AND readouts = 'probes' AND layer = layers
+            AND difference IS NOT NULL"""
     ).fetchone()
-    if row is None or row[1] is None:
+    if row is None:
         return []
     difference, noise = row
+    digits = digits_apart(difference, noise)
+    numbers = f"({signed(difference, digits)}, {noise_of(noise, digits)})"
+    if noise is None:
+        return [f"How the plain Hyper-Connections model ends beside the plain baseline cannot be judged {numbers}."]
     words = "within the noise of" if abs(difference) <= noise else "above" if difference > 0 else "below"
-    return [
-        f"The plain Hyper-Connections model ends {words} the plain baseline ({signed(difference)}, noise {noise:.3f})."
+    return [f"The plain Hyper-Connections model ends {words} the plain baseline {numbers}."]
+
+
+def _gains(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """How far the mixing of streams is from carrying them through unchanged."""
+    rows = connection.execute(
+        """SELECT design_name(residual), max(forward_gain), max(greatest_forward_gain), max(backward_gain),
+            max(greatest_backward_gain)
+        FROM routing JOIN recipe_runs USING (run)
+        WHERE forward_gain IS NOT NULL
+        GROUP BY run, residual, readouts, seed
+        QUALIFY row_number() OVER (PARTITION BY residual ORDER BY readouts = 'separate', seed, run) = 1
+        ORDER BY design_place(residual), residual"""
+    ).fetchall()
+    if not rows:
+        return []
+    gains = [
+        f"up to {forward:.2f} forwards and {backward:.2f} backwards in {design} (at single tokens {forward_most:.2f} "
+        f"and {backward_most:.2f})"
+        for design, forward, forward_most, backward, backward_most in rows
     ]
+    return [f"The product of the matrices that mix streams has gains of {listed(gains)}."]
 
 
 QUESTION = Question(
@@ -120,7 +158,9 @@ QUESTION = Question(
         "batches and from the same seed: what its last layer ends higher by is what it pays. Where a design has fewer "
         "than three such pairs, what counts as noise is never less than how far plain runs end apart, for most designs "
         "those of the baseline. Two costs share no run: the noise of their difference is the root of the sum of both "
-        "squares. That a design pays less than the baseline is judged, by how much less is not."
+        "squares. That a design pays less than the baseline is judged, by how much less is not. How streams are mixed "
+        "is read from a finished model: were the product of its mixing matrices doubly stochastic, its gains, means "
+        "over tokens here, would be 1."
     ),
     runs=sql("q4_runs"),
     numbers=sql("q4_numbers"),
@@ -128,6 +168,6 @@ QUESTION = Question(
     signed=("cost", "less_than_baseline"),
     testing="SELECT bool_or(seeds < 3) FROM design_costs WHERE residual IN ('sandwich', 'hyper_connections')",
     claims=sql("q4_claims"),
-    figures=("design_cost",),
+    figures=("design_cost", "routing"),
     verdict=verdict,
 )

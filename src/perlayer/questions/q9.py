@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import claims_fared, layers, listed
+from perlayer.questions.wording import claims_fared, layers, listed, noise_of, percent
 
 READOUTS = {"probes": "probes", "logit_lens": "the logit lens", "tuned_lens": "the tuned lens"}
 ATTNRES = ("attnres_full", "attnres_block")
 
 
 class Order(NamedTuple):
-    """How the loss of one plain model goes with depth, by one readout."""
+    """How the loss of the plain models of one design goes with depth, by one readout."""
 
     residual: str
     design: str
     readout: str
-    pairs: int
-    rising: int
     tau: float
-    p: float
-    rises: list[int] | None
-    falls: str
+    rises: list[int] | None  # beyond the noise
+    ups: list[int] | None
+    unclear: list[int] | None
+    noise_known: bool
     by_chance: bool  # its order is no clearer than chance makes
 
     def __str__(self) -> str:
-        if self.falls == "yes":
-            text = "it falls with every layer"
-        elif self.rises:
-            text = f"it rises beyond the noise at {layers(self.rises)}"
-        elif self.rising:
-            text = "it rises within the noise alone"
+        if not self.ups:
+            text = "falls with every layer"
+            if not self.noise_known:
+                text += f" ({noise_of(None)})"
+            elif self.unclear:
+                text += f", but within the noise at {layers(self.unclear)}"
+            return text
+        if self.rises:
+            text = f"rises beyond the noise at {layers(self.rises)}"
+        elif self.noise_known:
+            text = f"rises within the noise alone, at {layers(self.ups)}"
         else:
-            text = "it falls with every layer, not everywhere beyond the noise"
+            text = f"rises at {layers(self.ups)}, {noise_of(None)}"
         chance = ", no clearer an order than chance makes" if self.by_chance else ""
-        return f"by {READOUTS[self.readout]} {text} (tau {self.tau:+.2f}, p = {self.p:.2g}{chance})"
+        return f"{text} (tau {self.tau:+.2f}{chance})"
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
-    """Whether the loss falls with depth in each design, by each readout."""
+    """Whether the loss falls with depth in each design, by each readout, and over what AttnRes attends."""
     rows = connection.execute(
-        """SELECT residual, design_name(residual), readout, pairs, rising, tau, p, rises, falls, tau >= chance
+        """SELECT residual, design_name(residual), readout, tau, rises, ups, unclear, noise_known, tau >= chance
         FROM depth_order
         ORDER BY design_place(residual), residual, array_position(['probes', 'logit_lens', 'tuned_lens'], readout)"""
     ).fetchall()
@@ -55,11 +60,21 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
         mine = [order for order in orders if order.residual == residual]
         if mine:
             name = "the baseline" if residual == "sandwich" else mine[0].design
-            sentences.append(f"Read after each layer, the loss of {name}: {'; '.join(str(order) for order in mine)}.")
+            sentences.append(f"The loss of {name}, read after each layer, {_by_readout(mine)}.")
     if not any(order.residual in ATTNRES for order in orders):
         sentences.append("No AttnRes model has been read yet.")
     sentences += _others([order for order in orders if order.residual not in ("sandwich", *ATTNRES)])
-    return " ".join([*sentences, *_noise(connection), claims_fared(connection, "Q9", "tested claim")])
+    sentences += [*_noise(connection), *_sources(connection)]
+    return " ".join([*sentences, claims_fared(connection, "Q9", "tested claim")])
+
+
+def _by_readout(orders: list[Order]) -> str:
+    """What is said of a design, once for all readouts of which the same can be said."""
+    parts = []
+    for text in dict.fromkeys(str(order) for order in orders):
+        readouts = listed([READOUTS[order.readout] for order in orders if str(order) == text])
+        parts.append(f"{text} by {readouts}")
+    return "; ".join(parts)
 
 
 def _others(orders: list[Order]) -> list[str]:
@@ -76,18 +91,42 @@ def _others(orders: list[Order]) -> list[str]:
             parts.append(f"by {words} the loss rises beyond the noise in {listed(rise)}")
         if lost:
             parts.append(f"by {words} the order is no clearer than chance in {listed(lost)}")
+    if any(order.ups and not order.noise_known for order in orders):
+        parts.append(f"where the loss rises, whether by more than noise cannot be said ({noise_of(None)})")
     text = "; ".join(parts) or "the loss rises nowhere beyond the noise, and its order is clearer than chance in all"
     return [f"Of the {len(designs)} other design{'' if len(designs) == 1 else 's'}, {text}."]
 
 
 def _noise(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Whose seeds tell the noise."""
     rows = connection.execute(
-        """SELECT DISTINCT design_name(residual), design_place(residual) AS place, residual FROM depth_order
-        WHERE runs > 1 ORDER BY place, residual"""
+        """SELECT design_name(residual), max(runs) FROM depth_order WHERE noise_known AND runs > 1
+        GROUP BY residual ORDER BY design_place(residual), residual"""
     ).fetchall()
     if not rows:
         return []
-    return [f"Seeds, which the other designs borrow, are those of {listed([design for design, _, _ in rows])}."]
+    several = [f"{design} ({runs})" for design, runs in rows]
+    return [f"Seeds, which the other designs borrow, are those of {listed(several)}."]
+
+
+def _sources(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """How the head of AttnRes models spreads its attention over depth."""
+    rows = connection.execute(
+        """SELECT design_name(residual), count(source_weight), arg_max(source_weight, other_layer), max(source_entropy)
+        FROM routing JOIN recipe_runs USING (run)
+        WHERE sublayer = 'head' AND starts_with(residual, 'attnres')
+        GROUP BY run, residual, readouts, seed
+        QUALIFY row_number() OVER (PARTITION BY residual ORDER BY readouts = 'separate', seed, run) = 1
+        ORDER BY design_place(residual)"""
+    ).fetchall()
+    if not rows:
+        return []
+    parts = [
+        f"in {design} over {sources} sources, the last of which weighs {percent(last)} (the entropy of the weights is "
+        f"{entropy:.2f} of at most {math.log(sources):.2f} nats)"
+        for design, sources, last, entropy in rows
+    ]
+    return [f"The head of an AttnRes model reads an average: {listed(parts)}."]
 
 
 QUESTION = Question(
@@ -97,10 +136,12 @@ QUESTION = Question(
         "After every layer of a plain model the held-out loss is read by a probe that was trained with it, by the "
         "logit lens (its own norm and head) and by the tuned lens. Where layers hold ever more of the prediction, it "
         "falls with depth. How far it departs from that is Kendall's tau of layer and loss, -1 when every layer lowers "
-        "it, beside the exact probability p that no more pairs of layers rise when their order says nothing. A rise "
-        "from one layer to the next counts when it is beyond the noise: three standard deviations of that step over "
-        "seeds, which designs with a single seed borrow from the others, and for lenses never less than three standard "
-        "errors of the held-out text."
+        "it, beside the exact probability p that no more pairs of layers rise when their order says nothing. A step "
+        "from one layer to the next is a mean over seeds and counts when it is beyond the noise: three standard "
+        "errors of that mean, which designs with a single seed borrow from the others, and for lenses never less than "
+        "three standard errors of the held-out text. Probes read all of that text, lenses the first lens.sequences of "
+        "it, as params.yaml says: the heights of both compare where that is all. Every sublayer of an AttnRes model "
+        "reads a weighted average of what came before, and so does its head."
     ),
     runs=sql("q9_runs"),
     numbers=sql("q9_numbers"),

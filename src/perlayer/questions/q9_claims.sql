@@ -2,10 +2,11 @@
 -- held-out loss read after some layer lies above that read after the layer before; how far it departs is said by
 -- Kendall's tau of layer and loss, beside how likely no more pairs of layers rise in a random order.
 --
--- What counts as noise in a step from layer to layer is in view depth_steps: three standard deviations over seeds, pooled
--- over the designs with several, and for lenses never less than three standard errors over held-out sequences. One rise
--- by more than the noise is enough to say that a model is not ordered; where every layer falls by more than the noise, it
--- is; else it is within noise. Without any noise nothing is beyond it.
+-- What counts as noise in a step from layer to layer, a mean over seeds, is in view depth_steps: three standard errors,
+-- pooled over the designs with several seeds, and for lenses never less than three standard errors over held-out
+-- sequences. One rise by more than the noise is enough to say that a model is not ordered; where every layer falls by
+-- more than the noise, it is; else it is within noise, and the steps that are too small are named. Without seeds that
+-- tell the noise nothing is beyond it.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'AttnRes full: probes are not ordered by depth', 'testing, no figure'),
@@ -18,7 +19,9 @@ measured AS (
     SELECT CASE residual WHEN 'attnres_full' THEN 1 WHEN 'attnres_block' THEN 3 ELSE 5 END
             + CASE readout WHEN 'logit_lens' THEN 1 ELSE 0 END AS position,
         format('tau {:+.2f}, {} of {} pairs rise (p = {:.2g})', tau, rising, pairs, p)
-            || CASE WHEN rises IS NULL THEN '' ELSE '; beyond the noise' || of_layers(rises) END AS measured,
+            || CASE WHEN NOT noise_known THEN '; noise not known' ELSE '' END
+            || CASE WHEN rises IS NOT NULL THEN '; rises beyond the noise' || of_layers(rises)
+                WHEN unclear IS NOT NULL THEN '; within the noise' || of_layers(unclear) ELSE '' END AS measured,
         CASE WHEN residual = 'sandwich' THEN falls
             ELSE CASE falls WHEN 'yes' THEN 'no' WHEN 'no' THEN 'yes' ELSE falls END END AS holds
     FROM depth_order

@@ -132,6 +132,7 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     for definition in [*definitions(params), *ladder_definitions(params)]:
         run, on_ladder = definition["run"], definition["on_ladder"]
         path = metrics_dir / ("ladder" if on_ladder else "runs") / run / "layers.parquet"
+        definition["routing"] = run in models["routing"]
         definition["present"] = _load(connection, LAYER_METRICS, path, run, definition["size"])
         if not definition["present"]:
             (absent_analyses.setdefault("ladder", []) if on_ladder else absent).append(run)

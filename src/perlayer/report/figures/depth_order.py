@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 TITLE = "Whether loss falls with depth, in every residual design"
 CAPTION = (
-    "Above, one panel a residual design: held-out loss of a plain model after each layer, by what reads it, in the run "
-    "of the lowest seed; rings mark layers that end above the one before by more than the noise. The loss axis is "
-    "logarithmic. Below: Kendall's tau of layer and loss, -1 where every layer lowers it; in the grey part the order "
-    "is no clearer than chance makes (as few rising pairs have a probability of 0.05 or more in a random order)."
+    "Above, one panel a residual design: held-out loss of its plain models after each layer, means over seeds, by what "
+    "reads them: probes all held-out text, lenses its first sequences, as many as lens.sequences says. Rings mark "
+    "layers that end above the one before by more than the noise. The loss axis is logarithmic. Below: Kendall's tau "
+    "of layer and loss, -1 where every layer lowers it; in the grey part the order is no clearer than chance makes (as "
+    "few rising pairs have a probability of 0.05 or more in a random order)."
 )
 COLUMNS = 5
 LOOKS = {  # label, colour, marker, dashes
@@ -26,6 +27,7 @@ LOOKS = {  # label, colour, marker, dashes
     "logit_lens": style.READINGS["logit_lens"],
     "tuned_lens": style.READINGS["tuned_lens"],
 }
+RING = {"marker": "o", "markersize": 8, "linestyle": "", "markerfacecolor": "none", "color": "#222222"}
 # AttnRes beside the baseline, then the rest.
 PLACE = "CASE WHEN residual = 'sandwich' THEN 0 WHEN starts_with(residual, 'attnres') THEN 1 ELSE 2 END"
 
@@ -33,7 +35,7 @@ PLACE = "CASE WHEN residual = 'sandwich' THEN 0 WHEN starts_with(residual, 'attn
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a design, readout and layer, with tau and p of the whole line."""
     return connection.execute(
-        f"""SELECT residual, design_name(residual) AS design, readout, steps.run, layer, loss, rise, noise,
+        f"""SELECT residual, design_name(residual) AS design, readout, layer, loss, steps.runs, rise, noise,
             coalesce(rise > noise, false) AS rises, tau, rising, pairs, p, chance
         FROM depth_steps AS steps LEFT JOIN depth_order USING (residual, readout)
         ORDER BY {PLACE}, design_place(residual), residual,
@@ -70,12 +72,12 @@ def _draw_losses(figure: SubFigure, table: pd.DataFrame) -> None:
             risen = line[line["rises"]]
             axes.scatter(risen["layer"], risen["loss"], s=60, facecolors="none", edgecolors="#222222", zorder=4)
         style.layer_ticks(axes, mine["layer"], ticks=7)
-        style.outer_labels(axes, "Layer", "Held-out loss (nats)")
+        style.outer_labels(axes, "Layer", "Held-out loss\n(nats per token)")
     style.log_scale(axes, (1, 1.5, 2, 3, 4, 5, 6, 8), minor=False)
     axes.set_ylim(table["loss"].min() / 1.08, table["loss"].max() * 1.08)  # room for rings
     handles = [Line2D([], [], label=LOOKS[name][0], **_look(name)) for name in LOOKS if name in set(table["readout"])]
-    ring = {"marker": "o", "markersize": 8, "linestyle": "", "markerfacecolor": "none", "color": "#222222"}
-    handles.append(Line2D([], [], label="above the layer before", **ring))
+    if table["rises"].any():
+        handles.append(Line2D([], [], label="above the layer before, beyond the noise", **RING))
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
 
 

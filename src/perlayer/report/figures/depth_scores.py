@@ -77,9 +77,10 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     right.set(title="Where the output takes shape")
     left.set_yticks(range(len(table)), table["label"])
     left.set_ylim(len(table) - 0.5, -0.5)
-    for axes in (left, right):
+    for axes, side in ((left, "left"), (right, "right")):
+        handles, names = axes.get_legend_handles_labels()
+        figure.legend(handles, names, loc=f"outside upper {side}", ncols=len(names), frameon=False)
         _depth_axis(axes, table["layers"], shares)
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, -0.16 - 0.1 * (len(table) < 4)), ncols=4)
     style.add_note(figure, absent(connection))
     return figure
 

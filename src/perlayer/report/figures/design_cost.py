@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from perlayer.questions.wording import percent, signed
 from perlayer.report.figures import style
 
 if TYPE_CHECKING:
@@ -35,13 +37,15 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
+    from matplotlib.ticker import MaxNLocator
+
     table = data(connection)
     if table.empty:
         return style.empty_figure("No design has been trained with separate heads and plain from one seed yet.")
     figure = style.new_figure(10.5, 0.34 * len(table) + 1.5)
     left, right = figure.subplots(1, 2, width_ratios=[1.15, 1], sharey=True)
     style.draw_floor(left, connection, upright=True)
-    _draw_bars(left, table, "cost", "noise", "{:+.3f}")
+    _draw_bars(left, table, "cost", "noise", signed)
     left.set(title="Cost", xlabel="Last layer minus the plain model (nats per token)")
     left.set_yticks(range(len(table)), [_name(row) for row in table.itertuples()])
     left.invert_yaxis()
@@ -54,15 +58,16 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     else:
         right.axvline(1, color="#222222", linewidth=0.8)
         right.axvline(0.5, color="#222222", linewidth=0.8, linestyle=":")
-        _draw_bars(right, table, "fraction", "fraction_noise", "{:.0%}")
-        right.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        _draw_bars(right, table, "fraction", "fraction_noise", percent)
+        right.xaxis.set_major_locator(MaxNLocator(5))
+        right.xaxis.set_major_formatter(lambda value, _: style.minus(percent(value)))
         right.set(title="Share of what Sandwich-LN pays", xlabel="Share")
         right.tick_params(labelleft=False)
     style.add_note(figure, style.absent_designs(connection))
     return figure
 
 
-def _draw_bars(axes: Axes, table: pd.DataFrame, value: str, noise: str, form: str) -> None:
+def _draw_bars(axes: Axes, table: pd.DataFrame, value: str, noise: str, form: Callable[[float], str]) -> None:
     places = range(len(table))
     colours = [COLOURS.get(residual, OTHERS) for residual in table["residual"]]
     axes.barh(places, table[value], color=colours, height=0.62, zorder=2)
@@ -70,15 +75,11 @@ def _draw_bars(axes: Axes, table: pd.DataFrame, value: str, noise: str, form: st
     bars = {"ecolor": "#222222", "elinewidth": 1, "capsize": 2.5, "zorder": 3}
     axes.errorbar(table[value][known], known.index[known], xerr=table[noise][known], fmt="none", **bars)
     axes.axvline(0, color="#222222", linewidth=0.8)
-    for place, row in enumerate(table.itertuples()):
-        number, reach = getattr(row, value), getattr(row, noise)
-        end = max(number + (0 if reach != reach else reach), 0)
-        axes.annotate(
-            form.format(number), (end, place), (5, 0), textcoords="offset points", va="center", fontsize="small",
-            path_effects=style.halo(), zorder=4,
-        )  # fmt: skip
+    for place, number in enumerate(table[value]):  # in a column beside the axes, clear of the bars
+        axes.text(
+            1.01, place, style.minus(form(number)), va="center", fontsize="small", transform=axes.get_yaxis_transform()
+        )
     axes.grid(False, axis="y")
-    axes.margins(x=0.14)
 
 
 def _name(row) -> str:
@@ -88,4 +89,6 @@ def _name(row) -> str:
 def _no_share(table: pd.DataFrame) -> str:
     if "sandwich" not in set(table["residual"]):
         return "Without Sandwich-LN there are no shares."
+    if table.loc[table["residual"] == "sandwich", "noise"].isna().all():
+        return "Whether what Sandwich-LN pays is more than noise\nis not known: shares of it say nothing."
     return "What Sandwich-LN pays is no more than noise:\nshares of it say nothing."

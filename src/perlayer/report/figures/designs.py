@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 TITLE = "Every residual design, read by probes and by separate heads"
 CAPTION = (
-    "One panel a residual design: final training loss read after each layer, by the run of the lowest seed. Probes "
-    "leave the plain model as it is, so their last layer is that model's own. Behind every panel, in grey, stand the "
+    "One panel a residual design: final training loss read after each layer, means over seeds; a design with "
+    "value residual has a panel of its own. Probes leave the plain model as it is, so their last layer is that "
+    "model's own. Behind every panel, in grey, stand the "
     "ordinary models of Sandwich-LN, the baseline, with as many layers. All panels share the logarithmic loss axis."
 )
 COLUMNS = 5
@@ -24,14 +26,15 @@ ORDINARY = {"color": "#9a9a9a", "marker": "s", "linestyle": ":", "linewidth": 1,
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a design and layer: loss by probes and separate heads, and of the ordinary model of Sandwich-LN."""
+    """One row a design (with or without value residual) and layer: loss by both readouts, and of the ordinary model."""
     return connection.execute(
-        f"""SELECT residual, design_name(residual) AS design, layer,
-            max(loss) FILTER (readouts = 'probes') AS probes, max(loss) FILTER (readouts = 'separate') AS separate,
+        f"""SELECT residual, value_residual, design, layer,
+            max(mean) FILTER (readouts = 'probes') AS probes, max(mean) FILTER (readouts = 'separate') AS separate,
             any_value(ordinary) AS ordinary
-        FROM (SELECT residual, readouts, layer, loss FROM design_layers)
+        FROM (SELECT residual, value_residual, design, readouts, layer, mean FROM design_layers)
         LEFT JOIN (SELECT layers AS layer, loss AS ordinary FROM ({style.ORDINARY})) USING (layer)
-        GROUP BY residual, layer ORDER BY design_place(residual), residual, layer"""
+        GROUP BY residual, value_residual, design, layer
+        ORDER BY design_place(residual), residual, value_residual NULLS FIRST, layer"""
     ).df()
 
 
@@ -47,13 +50,14 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     figure = style.new_figure(10.5, 2.15 * -(-table["design"].nunique() // COLUMNS) + 0.8)
     panels = style.small_multiples(figure, table["design"], COLUMNS)
     for design, axes in panels.items():
+        axes.set_title("\n".join(textwrap.wrap(design, 24)), fontsize="medium")
         mine = table[table["design"] == design]
         axes.plot(ordinary["layers"], ordinary["loss"], zorder=1, **ORDINARY)
         for readouts in READOUTS:
             if mine[readouts].notna().any():
                 seaborn.lineplot(mine, x="layer", y=readouts, errorbar=None, ax=axes, **_look(readouts))
         style.layer_ticks(axes, [*mine["layer"], *ordinary["layers"]], ticks=7)
-        style.outer_labels(axes, "Layer", "Final training loss (nats)")
+        style.outer_labels(axes, "Layer", "Final training loss\n(nats per token)")
     losses = [loss for column in (*(table[name] for name in READOUTS), ordinary["loss"]) for loss in column.dropna()]
     style.log_scale(axes, (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 8), minor=False)
     axes.set_ylim(min(losses) / 1.02, max(losses) * 1.02)

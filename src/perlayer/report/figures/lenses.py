@@ -62,7 +62,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
             seaborn.lineplot(mine, x="layer", y=reading, errorbar=None, legend=False, ax=axes, **look)
         axes.set_title(model, fontsize="medium")
         style.layer_ticks(axes, mine["layer"], ticks=7)
-        axes.set(xlabel="", ylabel="Held-out loss (nats)" if axes.get_subplotspec().is_first_col() else "")
+        axes.set(xlabel="", ylabel="Held-out loss\n(nats per token)" if axes.get_subplotspec().is_first_col() else "")
     for axes in grid.flatten()[len(models) :]:
         axes.set_axis_off()
     losses = table.set_index("size")[list(style.READINGS)].stack()

@@ -16,16 +16,14 @@ if TYPE_CHECKING:
 
 TITLE = "How residual designs route"
 CAPTION = (
-    "Means over the tokens of held-out text. Designs with several streams, a row a run: by which weight each sublayer "
+    "Means over the tokens of held-out text. Designs with several streams, a row each: by which weight each sublayer "
     "reads and writes each stream, and the product of the mixing matrices from the first sublayer on: its forward gain "
-    "(greatest |row sum|), backward gain (greatest |column sum|) and least column sum; dotted: the gain at the token "
-    "where it is greatest. 1 everywhere would be doubly stochastic. Designs that attend over depth: the weight that "
+    "(greatest |row sum|), backward gain (greatest |column sum|) and least column sum; dotted: both gains at the token "
+    "where they are greatest. 1 everywhere would be doubly stochastic. Designs that attend over depth: the weight that "
     "each sublayer (row, the first at the top, the head at the bottom) gives each source (column); source 0 is the "
     "embedding, the others are the outputs of sublayers or of blocks, the running block last. Colours there follow the "
     "square root of the weight, since the first reader has one source alone."
 )
-# What the two kinds of panels need, by the design's name in params.yaml.
-ROUTES = "regexp_matches(residual, '^(hyper_connections|mhc|attnres)')"
 GAINS = {
     "forward_gain": ("forward gain", "#0072B2", "o", "greatest_forward_gain"),
     "backward_gain": ("backward gain", "#D55E00", "D", "greatest_backward_gain"),
@@ -35,10 +33,18 @@ MAPS = 3  # of attention over depth, side by side
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a run, sublayer and stream or source (`other_layer`), and one without for what belongs to none."""
+    """One row a run, sublayer and stream or source (`other_layer`), and one without for what belongs to none.
+
+    `name` is the design's, above the run's where several of one design are here.
+    """
     return connection.execute(
-        """SELECT residual, routing.* FROM routing JOIN recipe_runs AS runs USING (run)
-        ORDER BY residual, readouts, seed, run, place, other_layer NULLS FIRST"""
+        """WITH named AS (
+            SELECT run, residual, readouts, seed, design_name(residual) || CASE
+                WHEN count(*) OVER (PARTITION BY residual) > 1 THEN chr(10) || run ELSE '' END AS name
+            FROM recipe_runs WHERE run IN (SELECT run FROM routing)
+        )
+        SELECT residual, name, routing.* FROM routing JOIN named USING (run)
+        ORDER BY design_place(residual), residual, readouts, seed, run, place, other_layer NULLS FIRST"""
     ).df()
 
 
@@ -67,11 +73,13 @@ def _runs(table: pd.DataFrame, columns: list[str]) -> list[str]:
 
 
 def _draw_streams(figure: SubFigure, table: pd.DataFrame, runs: list[str]) -> None:
+    from matplotlib.lines import Line2D
+
     grid = figure.subplots(len(runs), 3, squeeze=False, width_ratios=[1, 1, 1.15])
     for (read, write, gains), run in zip(grid, runs):
         mine = table[table["run"] == run]
         weights = mine.dropna(subset="other_layer")
-        for axes, column, title in ((read, "read", f"{run}\nread"), (write, "write", "write")):
+        for axes, column, title in ((read, "read", f"{mine['name'].iloc[0]}\nread"), (write, "write", "write")):
             image = _draw_map(axes, weights.dropna(subset=column), "other_layer", "place", column)
             axes.set_title(title)
             if image is None:
@@ -84,6 +92,7 @@ def _draw_streams(figure: SubFigure, table: pd.DataFrame, runs: list[str]) -> No
         _draw_gains(gains, mine[mine["other_layer"].isna()])
     handles = max((axes.get_legend_handles_labels()[0] for axes in grid[:, 2]), key=len)  # none without a product
     if handles:
+        handles.append(Line2D([], [], color="#555555", linestyle=":", linewidth=1, label="at the greatest token"))
         figure.legend(handles=handles, loc="outside upper right", ncols=len(handles), frameon=False)
 
 
@@ -111,7 +120,7 @@ def _draw_sources(figure: SubFigure, table: pd.DataFrame, runs: list[str]) -> No
         mine = table[(table["run"] == run) & table["source_weight"].notna()]
         image = _draw_map(axes, mine, "place", "other_layer", "source_weight", power=0.5)
         axes.invert_yaxis()
-        axes.set_title(f"{run}\nattention over depth")
+        axes.set_title(f"{mine['name'].iloc[0]}\nattention over depth")
         figure.colorbar(image, ax=axes, shrink=0.9)
         _whole(axes, "x", mine["other_layer"], ticks=8)
         axes.set_xlabel("Source")
@@ -163,8 +172,8 @@ def _whole(axes: Axes, axis: str, values: pd.Series, ticks: int) -> None:
 
 
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the runs that route and have not shown how; empty when all have."""
+    """A note of the runs that are asked how they route and have not shown it; empty when all have."""
     absent = connection.execute(
-        f"SELECT run FROM recipe_runs WHERE {ROUTES} AND run NOT IN (SELECT run FROM routing) ORDER BY run"
+        "SELECT run FROM recipe_runs WHERE routing AND run NOT IN (SELECT run FROM routing) ORDER BY run"
     ).fetchall()
     return "Not drawn, not dissected yet: " + ", ".join(run for (run,) in absent) if absent else ""

@@ -29,6 +29,10 @@ READINGS = {
     "trained": ("readout of training", "#222222", "D", "-"),
     "retrained": ("the same retrained", "#CC79A7", "^", "-"),
 }
+# Ways of multi-token prediction, in the order in which they are drawn, and the single pairs of runs behind a mean.
+WAY_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#AA4499", "#E69F00", "#56B4E9")
+WAY_MARKERS = ("D", "^", "v", "s", "P", "X")
+SINGLE_PAIR = {"s": 14, "alpha": 0.6, "linewidth": 0, "zorder": 3}
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
@@ -144,6 +148,11 @@ def halo() -> list[withStroke]:
     return [withStroke(linewidth=2.5, foreground="white")]
 
 
+def minus(text: str) -> str:
+    """Numbers with the minus sign that the axes have."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def label_point(axes: Axes, point: tuple[float, float], text: str, colour: object) -> None:
     """Name a point right beside it."""
     place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
@@ -194,6 +203,13 @@ def difference_scale(axes: Axes, least: float, greatest: float, floor: float | N
     axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear, subs=[1, 2, 5]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
     axes.set_ylim(min(1.5 * least, -1.5 * linear), max(1.5 * greatest, 1.5 * linear))
+
+
+def signed_ticks(axes: Axes) -> None:
+    """Differences on the y axis, with their signs."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
 
 
 def layer_colours(layers: Iterable[int]) -> dict[int, tuple[float, float, float]]:
@@ -310,6 +326,13 @@ def empty_figure(sentence: str) -> Figure:
     figure.set_layout_engine("none")
     figure.text(0.5, 0.5, sentence, ha="center", va="center", color="#555555", wrap=True)
     return figure
+
+
+def with_seeds(table: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows of `table`, beside them a column seed_N a seed with the difference of the pair of that seed."""
+    single = pairs.pivot_table(index=keys, columns="seed", values="difference")
+    single.columns = [f"seed_{seed}" for seed in single.columns]
+    return table.join(single, on=keys)
 
 
 def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:

@@ -5,10 +5,14 @@
 CREATE VIEW design_costs AS
 WITH floors AS (SELECT residual, max(spread) AS floor FROM noise_floor WHERE readout = 'head' GROUP BY residual),
 costs AS (
-    SELECT residual, paired.run, layers, seeds, difference AS cost,
-        coalesce(standard_error ** 2 * seeds * (seeds - 1), 0) AS squares
-    FROM paired JOIN setups ON setups.run = paired.run AND layers = layer
-    WHERE setup = 'separate'
+    SELECT separate.residual, min_by(separate.run, separate.seed) AS run, any_value(separate.layers) AS layers,
+        count(*) AS seeds, avg(plain.loss) AS plain, avg(separate.loss) AS separate,
+        avg(separate.loss - plain.loss) AS cost,
+        coalesce(var_samp(separate.loss - plain.loss), 0) * (count(*) - 1) AS squares
+    FROM design_losses AS separate JOIN design_losses AS plain USING (residual, seed, layer)
+    WHERE separate.readouts = 'separate' AND plain.readouts = 'probes' AND layer = separate.layers
+        AND separate.value_residual IS NULL AND plain.value_residual IS NULL
+    GROUP BY separate.residual
 ),
 pairs AS (SELECT CASE WHEN sum(seeds - 1) >= 2 THEN sqrt(sum(squares) / sum(seeds - 1)) END AS pair_std FROM costs),
 noises AS (
@@ -32,7 +36,9 @@ COMMENT ON COLUMN design_costs.residual IS 'The residual design';
 COMMENT ON COLUMN design_costs.run IS 'Its run with separate heads of the lowest seed';
 COMMENT ON COLUMN design_costs.layers IS 'How many layers the models have';
 COMMENT ON COLUMN design_costs.seeds IS 'How many pairs of one seed, with separate heads and plain';
-COMMENT ON COLUMN design_costs.cost IS 'Mean over them of the final training loss of the last layer with separate heads minus that without, nats per token';
+COMMENT ON COLUMN design_costs.plain IS 'Mean over them of the final training loss of the last layer without, nats per token';
+COMMENT ON COLUMN design_costs.separate IS 'The same with separate heads';
+COMMENT ON COLUMN design_costs.cost IS 'The second minus the first';
 COMMENT ON COLUMN design_costs.noise IS 'What counts as noise in the cost; null where no seeds tell';
 COMMENT ON COLUMN design_costs.pair_std IS 'Standard deviation of one pair over seeds, pooled over the designs that have several; null where those are too few';
 COMMENT ON COLUMN design_costs.less IS 'How much less that is than what the sandwich design pays; null for that itself';

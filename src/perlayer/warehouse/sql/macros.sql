@@ -20,6 +20,12 @@ CREATE MACRO of_layers(layers) AS
             THEN format(' (layers {} to {})', layers[1], layers[-1])
         ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END;
 
+-- Numbers of one unit one after the other, in brackets where there are several; null when any of them is.
+CREATE MACRO in_a_row(numbers) AS
+    CASE WHEN list_bool_or(list_transform(numbers, lambda number: number IS NULL)) THEN NULL
+        WHEN len(numbers) = 1 THEN format('{:.3f}', numbers[1])
+        ELSE '(' || array_to_string(list_transform(numbers, lambda number: format('{:.3f}', number)), ' ') || ')' END;
+
 -- JSON as words: what is nested stands in brackets.
 CREATE MACRO in_words(value) AS
     replace(replace(replace(translate(CAST(value AS VARCHAR), '{}"', '()'), ':', ' '), ',', ', '), '_', ' ');
@@ -40,15 +46,25 @@ CREATE MACRO section(held, field, usual) AS
             in_words(coalesce(json_extract_string(held, field), usual)), nullif(arguments(held, [field], ''), ''))
         ELSE in_words(held) END;
 
--- The residual designs in the order in which they are shown, and what they are called; others come after them.
+-- The residual designs that are published side by side, what they are called, and variants of them that are not.
 CREATE MACRO published_designs() AS [
     ['sandwich', 'Sandwich-LN'], ['pre_ln', 'Pre-LN'], ['layernorm_scaling', 'LayerNorm Scaling'],
     ['deepnorm', 'DeepNorm'], ['keel', 'KEEL'], ['hyper_connections', 'Hyper-Connections'], ['mhc', 'mHC'],
     ['attnres_full', 'AttnRes full'], ['attnres_block', 'AttnRes block'], ['moda', 'MoDA']
 ];
-CREATE MACRO design_place(residual) AS
-    coalesce(list_position(list_transform(published_designs(), lambda design: design[1]), residual), 100);
+CREATE MACRO design_variants() AS [
+    ['hyper_connections_static', 'Hyper-Connections static'], ['mhc_lite', 'mHC-lite']
+];
+-- The order in which designs are shown: those published, then the variants, then others.
+CREATE MACRO design_place(residual) AS coalesce(
+    list_position(list_transform(published_designs() || design_variants(), lambda design: design[1]), residual), 100
+);
 CREATE MACRO design_name(residual) AS coalesce(
-    list_extract(list_transform(published_designs(), lambda design: design[2]), design_place(residual)),
+    list_extract(
+        list_transform(published_designs() || design_variants(), lambda design: design[2]), design_place(residual)
+    ),
     replace(residual, '_', ' ')
 );
+
+-- How DeepSeek-V3 predicts the token after next, as view multi_token_runs names it.
+CREATE MACRO deepseek_v3() AS 'sequential, depth 1, weight 0.3';

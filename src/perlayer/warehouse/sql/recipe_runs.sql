@@ -10,6 +10,7 @@ COMMENT ON COLUMN recipe_runs.full_depth IS 'Whether that is the depth of the re
 COMMENT ON COLUMN recipe_runs.ema IS 'Whether it also keeps an average of its weights, which changes nothing in training';
 COMMENT ON COLUMN recipe_runs.algorithms IS 'Its further keys that change its training, as JSON';
 COMMENT ON COLUMN recipe_runs.setting IS 'All of it but seed, EMA, future_probes and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
+COMMENT ON COLUMN recipe_runs.routing IS 'Whether params.yaml asks by which weights it routes';
 COMMENT ON COLUMN recipe_runs.present IS 'Whether its results at this size are here';
 COMMENT ON COLUMN recipe_runs.steps IS 'Updates';
 COMMENT ON COLUMN recipe_runs.tokens IS 'Training tokens';

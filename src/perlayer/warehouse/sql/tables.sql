@@ -12,6 +12,7 @@ CREATE TABLE runs (
     ema BOOLEAN NOT NULL,
     algorithms VARCHAR NOT NULL,
     setting VARCHAR NOT NULL,
+    routing BOOLEAN NOT NULL DEFAULT false,
     present BOOLEAN NOT NULL,
     steps INTEGER,
     tokens BIGINT,
@@ -33,6 +34,7 @@ COMMENT ON COLUMN runs.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN runs.ema IS 'Whether it also keeps an average of its weights, which changes nothing in training';
 COMMENT ON COLUMN runs.algorithms IS 'Its further keys that change its training, as JSON';
 COMMENT ON COLUMN runs.setting IS 'All of it but seed, EMA, future_probes and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
+COMMENT ON COLUMN runs.routing IS 'Whether params.yaml asks by which weights it routes';
 COMMENT ON COLUMN runs.present IS 'Whether its results at this size are here';
 COMMENT ON COLUMN runs.steps IS 'Updates';
 COMMENT ON COLUMN runs.tokens IS 'Training tokens';
