@@ -81,10 +81,10 @@ def _draw_bars(axes: Axes, table: pd.DataFrame) -> None:
             cut = mine[values > MOST]
             for row in cut.itertuples():
                 axes.annotate(
-                    f"{row.relative_contribution:.3g}", (row.layer, MOST), (0, 1), textcoords="offset points",
+                    f"{row.relative_contribution:.3g}", (row.layer, MOST), (0, 3), textcoords="offset points",
                     ha="center", fontsize="small",
                 )  # fmt: skip
-    axes.set_ylim(0, 1.12 * MOST)
+    axes.set_ylim(0, 1.2 * MOST)
     axes.grid(False, axis="x")
 
 

@@ -48,7 +48,7 @@ def stacked_panels(figure: Figure, names: Iterable[str], heights: tuple[float, .
         stack = list(grid[block * rows : (block + 1) * rows, column])
         if place < len(names):
             panels[names[place]] = stack
-            stack[0].set_title("\n".join(textwrap.wrap(names[place], 16)), fontsize="medium")
+            stack[0].set_title("\n".join(textwrap.wrap(names[place], 17)), fontsize="medium")
         else:
             for axes in stack:
                 axes.set_axis_off()
