@@ -34,7 +34,8 @@ measured AS (
         list(CASE statistic WHEN 'cosine_before_middle' THEN -mean ELSE mean END ORDER BY statistic),
         list(noise ORDER BY statistic)
     FROM found WHERE statistic IN ('cosine_before_middle', 'cosine_after_middle') HAVING count(*) = 2
-)
-SELECT position, quantity, published, measured, coalesce(judged(differences, noises), 'no run') AS holds
-FROM published LEFT JOIN measured USING (position)
+),
+judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
+SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
+FROM published LEFT JOIN judged USING (position)
 ORDER BY position

@@ -21,7 +21,8 @@ measured AS (
     FROM found WHERE statistic IN ('future_effect_ratio', 'future_output_ratio')
     UNION ALL
     SELECT 3, (SELECT said FROM shares), [-mean], [noise] FROM found WHERE statistic = 'future_share_change'
-)
-SELECT position, quantity, published, measured, coalesce(judged(differences, noises), 'no run') AS holds
-FROM published LEFT JOIN measured USING (position)
+),
+judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
+SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
+FROM published LEFT JOIN judged USING (position)
 ORDER BY position

@@ -17,7 +17,8 @@ measured AS (
     JOIN layer_of AS mine ON mine.statistic = replace(distance.statistic, '_distance', '_layer')
     JOIN layer_of AS fall ON fall.statistic = 'drop_layer'
     WHERE distance.statistic IN ('kl_distance', 'overlap_distance')
-)
-SELECT position, quantity, published, measured, coalesce(judged(differences, noises), 'no run') AS holds
-FROM published LEFT JOIN measured USING (position)
+),
+judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
+SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
+FROM published LEFT JOIN judged USING (position)
 ORDER BY position
