@@ -205,3 +205,13 @@ def test_runs_that_are_to_be_dissected_are_named(gather):
     assert [(run, present) for run, *_, present in found] == [
         ("probes", False), ("separate", False), ("keel_probes", False),
     ]  # fmt: skip
+
+
+def test_models_of_two_layers_have_no_halves(judge):
+    two = {name: {part: values[:2] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
+    two |= {"kl": PROFILE["kl"][-3:], "overlap": PROFILE["overlap"][-3:]}
+    further = {f"shallow_{seed}": ({"seed": seed}, two) for seed in range(3)}
+    for question in (d1.QUESTION, d2.QUESTION):
+        claims, verdict, state = judge(question, seeds=(), further=further)
+        assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+        assert verdict.startswith("The baseline has not been dissected, or has too few layers for halves.")

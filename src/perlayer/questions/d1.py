@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.depth_use import NOISE, UNDISSECTED, baseline, beside, findings
+from perlayer.questions.depth_use import NO_HALVES, NOISE, UNDISSECTED, baseline, beside, findings
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import claims_fared, noise_of, percent
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """How much less the second half adds, where what layers add falls most, and what supervision does to both."""
-    if not findings(connection, "drop_layer"):
+    if not findings(connection, "kl_layer"):
         return UNDISSECTED
     sentences = [*_halves(connection), *_fall(connection), *_cosines(connection)]
     sentences += beside(connection, "layer_ratio", "what layers of the second half add over those of the first is")
@@ -21,7 +21,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
 def _halves(connection: duckdb.DuckDBPyConnection) -> list[str]:
     layers, attention, mlp = (baseline(connection, f"{part}_ratio") for part in ("layer", "attention", "mlp"))
     if layers is None:
-        return ["The baseline has not been dissected, or has too few layers for halves without layer 1."]
+        return [NO_HALVES]
     parts = [f"{name} {part.mean:.3f}" for name, part in (("attention", attention), ("MLP", mlp)) if part]
     return [
         f"In the baseline a layer of the second half adds {layers.mean:.3f} of what one of the first half adds, "

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.depth_use import NOISE, UNDISSECTED, baseline, beside, findings
+from perlayer.questions.depth_use import NO_HALVES, NOISE, UNDISSECTED, baseline, beside, findings
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import claims_fared, noise_of, percent
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """What skipping the second half changes at future tokens beside the first, and what supervision does to it."""
-    if not findings(connection, "future_output_ratio"):
+    if not findings(connection, "kl_layer"):
         return UNDISSECTED
     sentences = [*_halves(connection), *_shares(connection)]
     words = "what skipping a layer of the second half changes in predictions of future tokens, over the first, is"
@@ -25,7 +25,7 @@ def _halves(connection: duckdb.DuckDBPyConnection) -> list[str]:
     named = ("future_effect_ratio", "future_output_ratio", "output_ratio")
     later, future, everywhere = (baseline(connection, name) for name in named)
     if later is None or future is None or everywhere is None:
-        return ["The baseline has not been dissected yet."]
+        return [NO_HALVES]
     return [
         "In the baseline, skipping a layer of the second half changes later layers at future tokens "
         f"{later.mean:.3f} times as much as skipping one of the first half ({noise_of(later.noise)}), predictions of "

@@ -10,6 +10,7 @@ import duckdb
 from perlayer.questions.wording import beyond, listed
 
 UNDISSECTED = "No finished model of the recipe's depth has shown yet how it uses its depth."
+NO_HALVES = "The baseline has not been dissected, or has too few layers for halves."
 NOISE = (
     "What counts as noise is three standard errors over seeds, which setups and designs with a single seed borrow from "
     "the others."

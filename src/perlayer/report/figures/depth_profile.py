@@ -81,9 +81,9 @@ def _draw_stack(stack: list[Axes], table: pd.DataFrame) -> None:
         effects.plot(mine["layer"], mine[column], color=colour, marker=marker, linestyle=dashes, **look)
     for axes, (column, (_, colour, marker)) in zip(lenses, LENS.items()):
         axes.plot(table["layer"], table[column], color=colour, marker=marker, **look)
-    drop = table["drop_layer"].iloc[0]
+    drops = table["drop_layer"].dropna().unique()  # a model of few layers has none
     for axes in stack:
-        if drop == drop:  # a model of few layers has none
+        for drop in drops:
             axes.axvline(drop - 0.5, color="#777777", linestyle=":", linewidth=1.2)
         depth_axis(axes, table)
 

@@ -74,9 +74,11 @@ def _draw_maps(maps: list[Axes], table: pd.DataFrame, label: str, last: bool) ->
             wide, cmap="viridis", norm=PowerNorm(0.5, 0, 1), aspect="auto", extent=edges, interpolation="nearest"
         )
         first = axes is maps[0]
-        axes.set_title(f"{label}\n{kind}" if first else kind, fontsize="medium")
+        axes.set_title(kind, fontsize="medium", fontweight="normal")
         ticks = whole[:: -(-len(whole) // 6)]
         axes.set(xticks=ticks, yticks=ticks, ylabel="Skipped layer" if first else "")
         axes.set_xlabel("Later layer" if last else "")
         axes.tick_params(labelleft=first)
+    name = {"xytext": (0, 19), "textcoords": "offset points", "fontsize": "medium", "fontweight": "bold"}
+    maps[0].annotate(label, (0, 1), xycoords="axes fraction", **name)
     return image

@@ -21,8 +21,7 @@ SELECT run, sublayer, any_value(layers) AS layers,
     max_by(layer, fall) AS drop_layer, max(fall) AS drop_share,
     max(fall) FILTER (near_middle) AS middle_drop, max(fall) FILTER (NOT near_middle) AS other_drop
 FROM found
-GROUP BY run, sublayer
-HAVING count(*) > 1;
+GROUP BY run, sublayer;
 COMMENT ON VIEW contribution_drops IS 'How much less the second half of the layers of a finished model adds than the first, and where what layers add falls most';
 COMMENT ON COLUMN contribution_drops.run IS 'The run';
 COMMENT ON COLUMN contribution_drops.sublayer IS 'attention or mlp; null for whole layers';
