@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import made_up_depth
 import numpy as np
 import pandas as pd
 import pytest
@@ -138,6 +139,8 @@ PUBLISHED = {"deep_model": 12}  # a published model and its layers
 
 STREAMS = 2  # of a run that routes between streams
 ROUTING = {"separate": "streams", "shared": "sources"}  # the runs that show how they route, and between what
+# The runs whose use of depth is dissected, and by which factor their second half adds more or less.
+DISSECTED = {"baseline": 1.0, "probes_seed_1": 1.02, "probes_seed_2": 0.97, "separate": 0.5, "shared": 0.4}
 
 
 def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[str, Any]:
@@ -150,6 +153,7 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
         "retrain_heads": {"runs": [run for run in RETRAINED if run in runs]},
         "lens": {"tuned": [run for run in TUNED if run in runs]},
         "routing": {"runs": [run for run in ROUTING if run in runs]},
+        "depth": {"runs": [run for run in DISSECTED if run in runs]},
         "published": {name: {"path": "a folder"} for name in PUBLISHED},
     }
 
@@ -326,6 +330,11 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
     tables |= {("lens", run): lens(run, size) for run in runs}
     tables |= {("tuned_lens", run): lens(run, size, "tuned_lens") for run in TUNED if run in runs}
     tables |= {("routing", run): routing(run, size) for run in ROUTING if run in runs}
+    tables |= {
+        ("depth", run): made_up_depth.dissection(run, size, **made_up_depth.scaled(factor))
+        for run, factor in DISSECTED.items()
+        if run in runs
+    }
     for name in PUBLISHED:
         kinds = [lens(name, "published", kind) for kind in ("logit_lens", "tuned_lens")]
         tables["published_lens", name] = pd.concat(kinds, ignore_index=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer.questions import f16, q1, q2, q3, q4, q5, q6, q7, q8, q9
+from perlayer.questions import d1, d2, d3, d4, d5, d6, d9, f16, q1, q2, q3, q4, q5, q6, q7, q8, q9
 from perlayer.questions.question import Question, sql, state
 from perlayer.warehouse import database
 
@@ -21,6 +21,13 @@ QUESTIONS: tuple[Question, ...] = (
     q8.QUESTION,
     q9.QUESTION,
     f16.QUESTION,
+    d1.QUESTION,
+    d2.QUESTION,
+    d3.QUESTION,
+    d4.QUESTION,
+    d5.QUESTION,
+    d6.QUESTION,
+    d9.QUESTION,
 )
 
 __all__ = ["QUESTIONS", "Question", "claims_view", "connect", "sql", "state"]

@@ -47,6 +47,17 @@ VIEWS = (
     "multi_token_pairs",
     "multi_token_layers",
     "multi_token_sizes",
+    "contributions",
+    "skip_effects",
+    "output_effects",
+    "residual_lens",
+    "depth_scores",
+    "effective_depths",
+    "dissected_runs",
+    "contribution_drops",
+    "depth_statistics",
+    "depth_findings",
+    "depth_regression",
 )
 
 

@@ -4,8 +4,12 @@ They import what draws inside their functions, since the page of the report need
 """
 
 from perlayer.report.figures import (
+    contributions,
+    depth_and_width,
     depth_cost,
     depth_order,
+    depth_profile,
+    depth_scores,
     design_cost,
     designs,
     final_loss_by_layer,
@@ -23,6 +27,7 @@ from perlayer.report.figures import (
     retrained_heads,
     retraining_curves,
     routing,
+    skip_effects,
     switch_off,
 )
 
@@ -49,5 +54,10 @@ FIGURES = {
         depth_order,
         future_layers,
         multi_token_sizes,
+        contributions,
+        skip_effects,
+        depth_profile,
+        depth_scores,
+        depth_and_width,
     )
 }

@@ -1,0 +1,11 @@
+-- The runs that D1, D2, D3 and D5 read: those that are dissected, and of the baseline, separate and shared heads and
+-- every plain residual design one that is to be.
+SELECT run, residual, setup, seed, layers, present
+FROM (
+    SELECT run, residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts,
+        seed, layers, ema, run IN (SELECT run FROM dissected_runs) AS present
+    FROM recipe_runs WHERE full_depth AND algorithms = '{}'
+)
+WHERE present OR setup = 'baseline' OR residual = 'sandwich' AND setup IN ('separate', 'shared')
+QUALIFY present OR row_number() OVER (PARTITION BY residual, setup ORDER BY present DESC, seed, readouts, ema, run) = 1
+ORDER BY design_place(residual), residual, list_position(['baseline', 'separate', 'shared'], setup), seed, run

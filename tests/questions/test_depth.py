@@ -1,0 +1,217 @@
+"""The claims of D1, D2, D3, D5 and D9 against dissections made so that the answer is known."""
+
+import made_up_depth
+import made_up_results as made_up
+import pandas as pd
+import pytest
+from made_up_depth import PROFILE, dissection
+
+from perlayer import questions
+from perlayer.questions import d1, d2, d3, d4, d5, d6, d9
+
+PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
+SEEDS = (0.99, 1.0, 1.01)  # of the baseline: what its second half adds beside `PROFILE`
+
+
+@pytest.fixture
+def judge():
+    """A function that judges the claims of a question on baselines of some factors and on further runs."""
+
+    def judge(question, seeds=SEEDS, further=(), **profile):
+        runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in range(len(seeds))}
+        tables = [dissection(run, **made_up_depth.scaled(factor) | profile) for run, factor in zip(runs, seeds)]
+        for run, (definition, mine) in dict(further).items():
+            runs[run] = {**PLAIN, **definition}
+            tables.append(dissection(run, **mine))
+        rows = pd.concat(tables, ignore_index=True) if tables else []
+        with made_up.in_memory(rows, runs, made_up_depth.LAYERS, question) as connection:
+            claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+            return claims, question.verdict(connection), questions.state(connection, question)
+
+    return judge
+
+
+def shares(**parts):
+    return {"shares": PROFILE["shares"] | parts}
+
+
+SHARED = {"shared": ({"readouts": "shared"}, made_up_depth.scaled(0.4))}
+SIMILAR = {"keel_probes": ({"residual": "keel", "readouts": "probes"}, made_up_depth.scaled(1.005))}
+
+
+def test_a_drop_in_the_middle_holds(judge):
+    claims, verdict, state = judge(d1.QUESTION, further=[*SHARED.items(), *SIMILAR.items()])
+    assert [holds for _, holds in claims] == ["yes"] * 5 and state == "measured"
+    # Layers 2 and 3 add 0.65 on average, 4 to 6 0.3.
+    assert claims[0][0] == "0.462 of the first half" and claims[3][0] == "50 % at layer 4 of 6; near the middle 50 %"
+    assert claims[4][0] == "-0.200 to +0.300"
+    assert "a layer of the second half adds 0.462 of what one of the first half adds" in verdict
+    assert "attention 0.333, MLP 0.800." in verdict
+    assert "From one layer to the next it falls most at layer 4 of 6, by 50 %." in verdict
+    assert (
+        "over those of the first is below it with shared head (0.185); within the noise of it with KEEL (0.464)."
+        in (verdict)
+    )
+    assert verdict.endswith("Of 5 published claims, at size nano: 5 held.")
+
+
+def test_no_drop_does_not(judge):
+    parts = {"layer": [9.0, 0.5, 0.3, 0.5, 0.6, 0.7], "attention": [9.0, 0.3, 0.3, 0.5, 0.5, 0.5]}
+    cosines = {"cosines": PROFILE["cosines"] | {"layer": [0.0, 0.1, 0.2, -0.1, -0.2, 0.0]}}
+    claims, verdict, _ = judge(d1.QUESTION, seeds=(1, 1, 1), **shares(**parts), **cosines)
+    assert [holds for _, holds in claims] == ["no"] * 5
+    assert claims[3][0] == "40 % at layer 3 of 6; near the middle -67 %"
+    assert "falls most at layer 3 of 6, by 40 %." in verdict
+
+
+def test_small_differences_are_within_noise(judge):
+    seeds = (0.8, 1.0, 1.2)
+    level = {"layer": [9.0, 0.5, 0.5, 0.49, 0.49, 0.49]}
+    further = {f"s{n}": ({"seed": n}, shares(layer=[*level["layer"][:3], *(f * 0.49 for _ in "123")]))
+               for n, f in enumerate(seeds)}  # fmt: skip
+    claims, _, _ = judge(d1.QUESTION, seeds=(), further=further)
+    assert claims[0] == ("0.980 of the first half", "within noise")
+
+
+@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION])
+def test_too_few_seeds_judge_nothing(judge, question):
+    claims, verdict, state = judge(question, seeds=(1.0,), further=SHARED)
+    assert {holds for _, holds in claims} == {"within noise"} and state == "testing"
+    assert "noise not known: no seeds" in verdict and "where no seeds tell the noise" in verdict
+
+
+@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION, d5.QUESTION])
+def test_without_dissections_nothing_has_been_run(judge, question):
+    claims, verdict, state = judge(question, seeds=())
+    assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert verdict == "No finished model of the recipe's depth has shown yet how it uses its depth."
+
+
+@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION])
+def test_the_claims_are_about_the_baseline(judge, question):
+    claims, verdict, state = judge(question, seeds=(), further=SHARED)
+    assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert "The baseline has not been dissected" in verdict
+
+
+def test_skips_that_reach_fewer_future_tokens(judge):
+    futures = {"more": ({"readouts": "separate"}, {"future": [0.1, 0.01, 0.01, 0.05, 0.05, 0.0]})}
+    claims, verdict, state = judge(d2.QUESTION, further=futures)
+    assert [holds for _, holds in claims] == ["yes"] * 3 and state == "measured"
+    # Layers 2 and 3 against 4 and 5.
+    assert (
+        claims[0][0] == f"{0.04 / 0.3:.3f} of the first half"
+        and claims[1][0] == f"{0.006 / 0.08:.3f} of the first half"
+    )
+    assert claims[2][0] == "1.0 % after 10.0 %"
+    assert "predictions of future tokens 0.075 times (noise 0.000) and all predictions 0.750 times" in verdict
+    assert "is 10 % of what skipping changes everywhere in the first half and 1 % in the second" in verdict
+    assert "is above it with separate heads (5.000)" in verdict
+
+
+def test_skips_that_reach_more_future_tokens(judge):
+    claims, _, _ = judge(d2.QUESTION, later=[0.1, 0.1, 0.1, 0.2, 0.2], future=[0.1, 0.01, 0.01, 0.05, 0.05, 0.0])
+    assert [holds for _, holds in claims] == ["no"] * 3
+
+
+# Contributions fall most at layer 4, and a sixth of the depth is one layer.
+@pytest.mark.parametrize("layer, holds", [(4, "yes"), (3, "within noise"), (5, "within noise"), (2, "no"), (6, "no")])
+def test_the_output_takes_shape_where_contributions_drop(judge, layer, holds):
+    claims, verdict, _ = judge(d3.QUESTION, depths={"kl": float(layer), "overlap": 4.0})
+    assert claims == [(f"layer {layer}, the drop at 4 of 6", holds), ("layer 4, the drop at 4 of 6", "yes")]
+    assert f"the input of layer {layer} is the first from which" in verdict
+    assert "What layers add falls most at layer 4 (noise 0.000)." in verdict
+
+
+def test_depth_scores_stand_beside_each_other(judge):
+    further = {"shared": ({"readouts": "shared"}, {"scores": {"depth_score": 2.0, "output_depth_score": 1.2}})}
+    claims, verdict, state = judge(d5.QUESTION, further=further)
+    assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert "the depth score of the baseline is 2.20 layers (noise 0.000), by predictions 1.80" in verdict
+    assert "that by predictions is below it with shared head (1.20)." in verdict
+
+
+def plain_models(losses):
+    """A connection to plain models of (size, layers, parameters a layer, loss)."""
+    runs = {f"r{n}": {**PLAIN, "seed": n, "layers": model[1]} for n, model in enumerate(losses)}
+    connection = made_up.in_memory([], runs, question=d9.QUESTION)
+    for number, (size, layers, parameters, loss) in enumerate(losses):
+        connection.execute(
+            "UPDATE runs SET size = ?, on_ladder = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
+            [size, size != "nano", float(layers * parameters), loss, f"r{number}"],
+        )
+    return connection
+
+
+def test_depth_helps():
+    nano = [("nano", 1, 1000, 3.3), ("nano", 2, 1000, 3.21), ("nano", 4, 1000, 3.1), ("nano", 8, 1000, 3.0)]
+    ladder = [("wide", 4, 4000, 2.9), ("wide", 8, 4000, 2.81)]
+    with plain_models(nano) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        assert claims == [("-0.101 ± 0.003 a doubling (4 runs of 4 depths)", "yes"), (None, "no run")]
+        assert questions.state(connection, d9.QUESTION) == "partly measured"
+        assert "At the size in use, over 4 plain models of 4 depths, twice as many layers change" in (
+            d9.verdict(connection)
+        )
+    with plain_models(nano + ladder) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        assert [holds for _, holds in claims] == ["yes", "yes"]
+        assert claims[1][0].endswith("a doubling (6 runs of 4 depths and 2 widths)")
+        assert "and twice the width by -0.198" in d9.verdict(connection)
+
+
+@pytest.mark.parametrize("losses, holds", [((3.0, 3.1, 3.2, 3.3), "no"), ((3.0, 3.2, 2.9, 3.1), "within noise")])
+def test_depth_may_not_help(losses, holds):
+    with plain_models([("nano", 2**n, 1000, loss) for n, loss in enumerate(losses)]) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall()[0] == (holds,)
+
+
+def test_one_depth_says_nothing():
+    with plain_models([("nano", 2, 1000, 3.0)]) as connection:
+        assert questions.state(connection, d9.QUESTION) == "not yet run"
+        assert d9.verdict(connection) == "There are no plain models of two depths yet."
+
+
+@pytest.mark.parametrize("question", [d4.QUESTION, d6.QUESTION])
+def test_what_has_not_been_built_has_not_been_run(judge, question):
+    claims, verdict, state = judge(question)
+    assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert "yet" in verdict and "without a run." in verdict
+
+
+def test_numbers_and_runs(warehouse_dir):
+    with questions.connect(warehouse_dir) as connection:
+        for question in (d1.QUESTION, d2.QUESTION, d3.QUESTION, d5.QUESTION):
+            table = connection.execute(question.numbers).df()
+            assert list(table["setup"]) == ["baseline", "separate heads", "shared head"]
+            assert list(table["seeds"]) == [3, 1, 1] and set(question.signed) <= {*table.columns}
+            runs = connection.execute(question.runs).fetchall()
+            assert [run for run, *_ in runs] == ["baseline", "probes_seed_1", "probes_seed_2", "separate", "shared"]
+            assert all(row[-1] for row in runs)
+        for question in (d4.QUESTION, d6.QUESTION, d9.QUESTION):
+            assert set(question.signed) <= {*connection.execute(question.numbers).df().columns}
+            connection.execute(question.runs)
+            assert "present" in [column[0] for column in connection.description]
+
+
+def test_runs_that_are_to_be_dissected_are_named(gather):
+    runs = {
+        run: made_up.RUNS[run] for run in ("probes", "probes_seed_1", "separate", "shared_stop_gradient", "depth_1")
+    }
+    keel = {"residual": "keel", "seed": 0}
+    runs |= {f"keel_{readouts}": {**keel, "readouts": readouts} for readouts in ("probes", "separate")}
+    with questions.connect(gather({}, runs)) as connection:
+        found = connection.execute(d1.QUESTION.runs).fetchall()
+    assert [(run, present) for run, *_, present in found] == [
+        ("probes", False), ("separate", False), ("keel_probes", False),
+    ]  # fmt: skip
+
+
+def test_models_of_two_layers_have_no_halves(judge):
+    two = {name: {part: values[:2] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
+    two |= {"kl": PROFILE["kl"][-3:], "overlap": PROFILE["overlap"][-3:]}
+    further = {f"shallow_{seed}": ({"seed": seed}, two) for seed in range(3)}
+    for question in (d1.QUESTION, d2.QUESTION):
+        claims, verdict, state = judge(question, seeds=(), further=further)
+        assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+        assert verdict.startswith("The baseline has not been dissected, or has too few layers for halves.")

@@ -1,0 +1,160 @@
+"""The figures of how finished models use their depth."""
+
+import made_up_depth
+import made_up_results as made_up
+import pytest
+from made_up_depth import PROFILE
+from matplotlib.text import Text
+
+from perlayer import questions
+from perlayer.report.figures import (
+    contributions,
+    depth_and_width,
+    depth_profile,
+    depth_scores,
+    skip_effects,
+    style,
+)
+
+MODULES = (contributions, skip_effects, depth_profile, depth_scores)
+LABELS = ["baseline", "separate heads", "shared head"]
+
+
+@pytest.fixture(scope="module")
+def connection(warehouse_dir):
+    with questions.connect(warehouse_dir) as connection:
+        yield connection
+
+
+def settled(module, connection):
+    with style.theme():
+        figure = module.draw(connection)
+        figure.draw_without_rendering()
+    return figure
+
+
+def titles(figure):
+    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_contributions_are_bars_cut_where_the_source_cuts_them(connection):
+    table = contributions.data(connection).set_index(["label", "layer", "part"])
+    assert table.loc[("separate heads", 4, "mlp"), "relative_contribution"] == pytest.approx(0.4 * 0.5)
+    assert table.loc[("baseline", 3, "layer"), "cosine"] == pytest.approx(-0.2)
+    figure = settled(contributions, connection)
+    assert titles(figure) == LABELS
+    bars = figure.axes[0].patches
+    shown = [min(share, 1.5) for part in ("layer", "attention", "mlp") for share in PROFILE["shares"][part]]
+    assert [bar.get_height() for bar in bars] == pytest.approx(shown)
+    assert "8" in texts(figure)  # where the first bar ends
+    cosines = figure.axes[len(LABELS)].get_lines()[1].get_ydata()
+    assert list(cosines) == pytest.approx(PROFILE["cosines"]["layer"])
+
+
+def test_maps_of_skipping_share_one_scale(connection):
+    figure = settled(skip_effects, connection)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert len(maps) == 3 * len(LABELS) and {axes.images[0].get_clim() for axes in maps} == {(0, 1)}
+    future = maps[1].images[0].get_array()
+    assert future[1, 4] == pytest.approx(PROFILE["later"][1]) and future.mask[4, 1]
+    assert maps[0].images[0].get_array()[1, 4] == pytest.approx(PROFILE["later"][1] + 0.5)
+    assert maps[0].get_title(loc="left") == "all tokens" and maps[0].get_ylim() == (6.5, 0.5)
+    assert [axes.texts[0].get_text() for axes in maps[::3]] == LABELS
+
+
+def test_the_profile_has_one_depth_axis(connection):
+    table = depth_profile.data(connection).set_index(["label", "layer"])
+    assert table.loc[("shared head", 0), "kl_lens_final"] == 6.0
+    assert table.loc[("shared head", 5), "output_effect_all"] == pytest.approx(0.3)
+    figure = settled(depth_profile, connection)
+    assert titles(figure) == LABELS
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+    effects, lens, overlap = (figure.axes[row * len(LABELS)] for row in range(3))
+    assert effects.get_yscale() == "log" and list(effects.get_lines()[1].get_xdata()) == [1, 2, 3, 4, 5]
+    assert list(lens.get_lines()[0].get_ydata()) == PROFILE["kl"]
+    assert list(overlap.get_lines()[0].get_ydata()) == PROFILE["overlap"]
+    assert [axes.get_lines()[-1].get_xdata()[0] for axes in (effects, lens, overlap)] == [
+        3.5
+    ] * 3  # the fall to layer 4
+
+
+def test_depth_scores_have_noise_and_layers(connection):
+    table = depth_scores.data(connection).set_index("label")
+    assert list(table.index) == LABELS and table.loc["baseline", "cosine_layer"] == 4
+    figure = settled(depth_scores, connection)
+    left, right = figure.axes
+    assert list(left.get_lines()[0].get_xdata()) == pytest.approx([2.2] * 3)
+    assert [tick.get_text() for tick in left.get_yticklabels()] == LABELS
+    assert list(right.get_lines()[3].get_xdata()) == [4] * 3
+
+
+def test_loss_by_depth_and_its_regression(connection):
+    table = depth_and_width.data(connection)
+    row = connection.execute("SELECT intercept, by_depth, runs FROM depth_regression").fetchone()
+    assert len(table) == row[2] == 9
+    one = table[table["layers"] == 1].iloc[0]
+    assert one["fitted"] == pytest.approx(row[0]) and one["loss"] == pytest.approx(made_up.ORDINARY[1])
+    figure = settled(depth_and_width, connection)
+    assert "least squares, size in use" in texts(figure) and "nano" in texts(figure)
+
+
+@pytest.mark.filterwarnings("error")
+def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
+    keel = {"residual": "keel", "readouts": "probes", "seed": 0}
+    runs = {"baseline": made_up.RUNS["baseline"], "depth_2": made_up.RUNS["depth_2"]}
+    defined = runs | {"shared": made_up.RUNS["shared"], "keel_probes": keel}
+    shallow = {
+        "shares": {part: values[:2] for part, values in PROFILE["shares"].items()},
+        "cosines": {part: values[:2] for part, values in PROFILE["cosines"].items()},
+        "kl": PROFILE["kl"][-3:],
+        "overlap": PROFILE["overlap"][-3:],
+    }
+    analysed = {
+        ("depth", "baseline"): made_up_depth.dissection("baseline"),
+        ("depth", "depth_2"): made_up_depth.dissection("depth_2", **shallow),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(made_up.DISSECTED, "depth_2", 1.0)
+        with questions.connect(gather(runs, defined, analysed)) as connection:
+            for module in MODULES:
+                found = texts(settled(module, connection))
+                assert "Not drawn, not dissected yet: keel_probes, shared" in found
+            assert titles(settled(contributions, connection)) == ["baseline", "baseline, 2\nlayers"]
+            assert "Share of the depth" in texts(settled(depth_scores, connection))
+
+
+@pytest.mark.filterwarnings("error")
+def test_figures_without_dissections_say_so(gather):
+    with questions.connect(gather({}, made_up.RUNS)) as connection:
+        for module in MODULES:
+            assert "No finished model has shown yet how it uses its depth." in texts(settled(module, connection))
+        assert "No plain model is here yet." in texts(settled(depth_and_width, connection))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_many_panels_do_not_overlap(gather, module):
+    designs = ("pre_ln", "layernorm_scaling", "deepnorm", "keel", "hyper_connections", "mhc", "attnres_full", "moda")
+    runs = {f"{design}_probes": {"residual": design, "readouts": "probes", "seed": 0} for design in designs}
+    analysed = {("depth", run): made_up_depth.dissection(run) for run in runs}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
+        with questions.connect(gather({}, runs, analysed)) as connection:
+            assert connection.execute("SELECT count(*) FROM dissected_runs").fetchone() == (
+                0,
+            )  # no results of training
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
+        with questions.connect(gather(runs, runs, analysed)) as connection:
+            figure = settled(module, connection)
+    boxes = [axes.get_window_extent() for axes in figure.axes if axes.axison]
+    for axes in figure.axes:
+        frame = axes.get_window_extent()
+        words = [text for text in (*axes.get_children(), axes.xaxis.label, axes.yaxis.label) if isinstance(text, Text)]
+        extents = [Text.get_window_extent(text) for text in words if text.get_text()]
+        boxes += [box for box in extents if not frame.contains(*((box.p0 + box.p1) / 2))]  # without numbers on bars
+    for number, box in enumerate(boxes):
+        assert not any(box.shrunk(0.96, 0.9).overlaps(other) for other in boxes[number + 1 :])

@@ -1,0 +1,81 @@
+"""Made-up dissections of how finished models use their depth, with known numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+LAYERS = 6
+# By layer; of the lens from layer 0, the embedding. `later` is what skipping a layer changes at future tokens in every
+# later layer, `future` and `everywhere` what it changes in predictions; `depths` are effective ones.
+PROFILE: dict[str, Any] = {
+    "shares": {
+        "layer": [8.0, 0.7, 0.6, 0.3, 0.28, 0.32],
+        "attention": [7.0, 0.5, 0.4, 0.15, 0.15, 0.15],
+        "mlp": [0.9, 0.5, 0.5, 0.4, 0.4, 0.4],
+    },
+    "cosines": {
+        "layer": [0.1, -0.1, -0.2, 0.3, 0.2, 0.1],
+        "attention": [0.2, -0.2, -0.3, 0.1, 0.1, 0.0],
+        "mlp": [0.0, 0.1, -0.1, 0.4, 0.3, 0.2],
+    },
+    "later": [0.5, 0.2, 0.1, 0.03, 0.01],
+    "everywhere": [0.5, 0.4, 0.4, 0.3, 0.3, 0.2],
+    "future": [0.1, 0.05, 0.03, 0.004, 0.002, 0.0],
+    "kl": [6.0, 4.0, 3.5, 3.2, 1.5, 0.5, 0.0],
+    "overlap": [0.02, 0.1, 0.12, 0.15, 0.4, 0.7, 1.0],
+    "scores": {"depth_score": 2.2, "output_depth_score": 1.8},
+    "depths": {"kl": 5.0, "overlap": 5.0, "cosine": 4.0},
+}
+
+
+def dissection(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
+    """The rows of depth: `PROFILE` but for what is given, as means; p95 is 2 and max 3 times that."""
+    profile = PROFILE | profile
+    rows = []
+
+    def add(analysis, metric, layer, value, part="layer", other=None, stats=("mean", "p95", "max")):
+        sublayer = None if part == "layer" else part
+        row = {"analysis": analysis, "layer": layer, "sublayer": sublayer, "other_layer": other, "metric": metric}
+        factors = {"mean": 1.0, "p95": 2.0, "max": 3.0}
+        rows.extend({**row, "stat": stat, "value": factors[stat] * value} for stat in stats)
+
+    layers = len(profile["shares"]["layer"])
+    for layer in range(layers + 1):
+        add("contributions", "residual_norm", layer, 1.0 + layer, stats=("mean", "max"))
+        add("logit_lens", "kl_lens_final", layer, profile["kl"][layer], stats=("mean",))
+        add("logit_lens", "kl_final_lens", layer, 2 * profile["kl"][layer], stats=("mean",))
+        add("logit_lens", "top5_overlap", layer, profile["overlap"][layer], stats=("mean",))
+    for layer in range(1, layers + 1):
+        for part in ("layer", "attention", "mlp"):
+            for suffix, less in (("", 0.0), ("_without_first", 0.01)):
+                share, cosine = (profile[name][part][layer - 1] - less for name in ("shares", "cosines"))
+                add("contributions", f"relative_contribution{suffix}", layer, share, part)
+                add("contributions", f"cosine{suffix}", layer, cosine, part, stats=("mean",))
+            half = 1.0 if part == "layer" else 0.5
+            for name, metric in (("everywhere", "output_effect_all"), ("future", "output_effect_future")):
+                add("skipping", metric, layer, half * profile[name][layer - 1], part)
+            for other in range(layer + 1, layers + 1):
+                later = half * profile["later"][layer - 1]
+                add("skipping", "effect_future", layer, later, part, other)
+                add("skipping", "effect_all", layer, later + 0.1 * other, part, other)
+                add("skipping", "local_effect_future", layer, 0.5 * later, part, other)
+                add("skipping", "local_effect_all", layer, later + 0.05 * other, part, other)
+    for metric, value in profile["scores"].items():
+        add("depth_score", metric, layers, value)
+    for name, value in profile["depths"].items():
+        add("depth_score", f"effective_depth_{name}", layers, value, stats=("mean",))
+        add("depth_score", f"effective_depth_{name}_share", layers, value / layers, stats=("mean",))
+    table = pd.DataFrame(rows).assign(run=run, size=size)
+    order = ["run", "size", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
+    return table.astype({"layer": "int16", "other_layer": "Int16"})[order]
+
+
+def scaled(factor: float) -> dict[str, Any]:
+    """A profile whose layers from 4 on add `factor` times what they usually do."""
+    shares = {
+        part: [share * (factor if layer > 3 else 1.0) for layer, share in enumerate(values, start=1)]
+        for part, values in PROFILE["shares"].items()
+    }
+    return {"shares": shares}
