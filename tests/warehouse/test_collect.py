@@ -118,6 +118,33 @@ def test_absent_runs_are_named_and_no_error(tmp_path):
     assert collect(made_up.params(some, "smoke"), tmp_path, tmp_path / "warehouse").runs == ["baseline", "probes"]
 
 
+def test_results_of_the_ladder_belong_to_the_size_that_they_stand_beside(tmp_path):
+    baseline = {"baseline": made_up.RUNS["baseline"]}
+    plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
+    ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
+    made_up.write(tmp_path, baseline)
+    made_up.write(tmp_path / "made", {"narrow_plain": plain}, size="nano_narrow")
+    (tmp_path / "made" / "runs").rename(tmp_path / "ladder")
+
+    def gathered(size):
+        absent = collect({**made_up.params(baseline, size), "ladder": ladder}, tmp_path, tmp_path / "warehouse")
+        runs = read(tmp_path / "warehouse", "runs").set_index("run")
+        return absent.analyses.get("ladder"), runs.loc["narrow_plain"]
+
+    absent, run = gathered("nano")
+    assert absent is None and run["present"] and run["on_ladder"]
+    assert (run["size"], run["layers"]) == ("narrow", 2)
+    absent, run = gathered("smoke")
+    assert absent == ["narrow_plain"] and not run["present"]
+
+
+@pytest.mark.parametrize("section", [None, "text", {}, {"runs": {}}, {"runs": {}, "rungs": {"narrow": None}}])
+def test_a_ladder_that_is_none_is_named(tmp_path, section):
+    params = {**made_up.params({"baseline": made_up.RUNS["baseline"]}), "ladder": section}
+    with pytest.raises(UserError, match=r"params\.yaml: ladder[.\w]*: expected a mapping of names, found"):
+        collect(params, tmp_path, tmp_path / "warehouse")
+
+
 def test_absent_analyses_are_named_and_no_error(tmp_path):
     tables = made_up.analyses(SOME)
     made_up.write(tmp_path, SOME)
