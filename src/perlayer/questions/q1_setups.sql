@@ -1,4 +1,5 @@
--- The runs of the question, by what they show: the recipe's own design, at most as deep, without algorithms.
+-- The runs of the question, by what they show: the recipe's own design, at most as deep, without algorithms; one of those
+-- that differ in what looks on alone.
 SELECT run,
     CASE WHEN NOT full_depth AND readouts IN ('none', 'probes') THEN 'ordinary'
         WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup,
@@ -6,4 +7,5 @@ SELECT run,
 FROM recipe_runs
 WHERE residual = 'sandwich' AND algorithms = '{}' AND (full_depth OR readouts IN ('none', 'probes'))
     AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
+QUALIFY row_number() OVER (PARTITION BY setting, seed, ema ORDER BY present DESC, length(run), run) = 1
 ORDER BY run

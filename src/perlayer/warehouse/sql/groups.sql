@@ -1,11 +1,13 @@
--- Probes read the detached residual stream, so a run with probes has the very backbone of one without readouts.
+-- Probes read the detached residual stream, so a run with probes has the very backbone of one without readouts. Of runs
+-- that differ in what looks on alone, such as probes for later tokens, one stands for all: they are the same training.
 CREATE VIEW groups AS
 SELECT
     first_value(run) OVER (PARTITION BY setting ORDER BY seed, ema, run) AS run,
     run AS member, seed, ema, residual, readouts, layers, full_depth, algorithms,
     readouts IN ('none', 'probes') AND algorithms = '{}' AS plain
 FROM recipe_runs
-WHERE present;
+WHERE present
+QUALIFY row_number() OVER (PARTITION BY setting, seed, ema ORDER BY length(run), run) = 1;
 COMMENT ON VIEW groups IS 'Which runs differ in nothing but seed or EMA';
 COMMENT ON COLUMN groups.run IS 'The name of the group: its run of the lowest seed';
 COMMENT ON COLUMN groups.member IS 'A run of the group';
