@@ -61,7 +61,7 @@ def test_what_is_kept_is_weights_gradients_and_moments(found):
 def test_curves_of_every_layer_stay_within_the_tolerance(found):
     assert found["curves_agree"] is True
     assert found["curves_tolerance"] == {"largest": LARGEST, "mean": MEAN}
-    assert [curve["reading"] for curve in found["curves"]] == ["separate/1/1", "head/2/1"]
+    assert [curve["reading"] for curve in found["curves"]] == ["separate/1/1", "separate/2/1", "head/3/1"]
     for curve in found["curves"]:
         assert 0 < curve["mean"] < curve["largest"] <= LARGEST and curve["mean"] <= MEAN
         assert curve["reference_last"] < math.log(read_shape("smoke").config.vocab_size) - 1.5  # it has learnt

@@ -87,7 +87,9 @@ def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):
         assert changed(finished) == set()
         # a run that uses them is trained, and again when they change
         finished.edit(
-            "params.yaml", "\nruns:\n", "\nruns:\n  mine: {residual: toy, readouts: none, seed: 0, toy: {half_life: 2}}\n"
+            "params.yaml",
+            "\nruns:\n",
+            "\nruns:\n  mine: {residual: toy, readouts: none, seed: 0, toy: {half_life: 2}}\n",
         )
         finished.dvc("repro", "train@mine")
         design.write_text(design.read_text() + "# changed\n")

@@ -48,7 +48,7 @@ def test_which_layers_know_more_and_less(judge):
         "Of the next token (2 pairs of one seed), layer 5 knows more beyond the noise (-0.038), layers 2 and 3 know "
         "less beyond the noise (+0.032, +0.052), layers 1 and 4 change within the noise alone (+0.002, +0.002) and the "
         "last layer changes within the noise alone (+0.012, noise 0.030). "
-        "Of the token after next (2 pairs of one seed), layers 2, 3, 4 and 5 know more beyond the noise (-0.048, "
+        "Of the token after next (2 pairs of one seed), layers 2 to 5 know more beyond the noise (-0.048, "
         "-0.098, -0.148, -0.198), layer 1 changes within the noise alone (+0.002) and the last layer knows more beyond "
         "the noise (-0.298, noise 0.020). "
         # 3.6 and 0.01 for the seeds; the probe: 4.1 - 0.3 + 0.002 and 0.01 for the seeds.
@@ -90,7 +90,7 @@ def test_one_seed_judges_nothing(judge):
     claims, verdict, state = judge(runs)
     assert [holds for _, holds in claims] == ["within noise"] * 4 and state == "testing"
     assert claims[LATER_LAST][0] == "-0.300 (layer 6)"
-    assert "Of the token after next (1 pair of one seed), layers 1, 2, 3, 4 and 5 cannot be judged, since" in verdict
+    assert "Of the token after next (1 pair of one seed), layers 1 to 5 cannot be judged, since" in verdict
     assert "(-0.300, noise not known: no seeds)" in verdict
 
 
