@@ -8,7 +8,7 @@ import pytest
 
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
-from perlayer.warehouse.collect import collect, definitions
+from perlayer.warehouse.collect import DISSECTING, collect, definitions
 
 SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
 
@@ -37,7 +37,7 @@ def test_runs_say_what_params_say_and_how_the_runs_ended(warehouse_dir):
 
 def test_every_row_arrives(warehouse_dir):
     runs = [made_up.layer_metrics(run, definition) for run, definition in made_up.RUNS.items()]
-    read_by_lenses_or_heads = [table for (stage, _), table in made_up.analyses().items() if stage != "routing"]
+    read_by_lenses_or_heads = [table for (stage, _), table in made_up.analyses().items() if stage not in DISSECTING]
     rows = pd.concat([*runs, *read_by_lenses_or_heads])
     columns = list(rows.columns)
     expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
@@ -46,7 +46,8 @@ def test_every_row_arrives(warehouse_dir):
 
 
 def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
-    rows = pd.concat([made_up.routing(run) for run in made_up.ROUTING]).drop(columns="size")
+    rows = pd.concat([table for (stage, _), table in made_up.analyses().items() if stage in DISSECTING])
+    rows = rows.drop(columns="size")
     columns = ["run", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
@@ -117,6 +118,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
     assert collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse") == (
         [],
         {
+            "depth": ["baseline", "separate"],
             "lens": ["baseline", "separate"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
