@@ -10,7 +10,7 @@ def ladder(params, rung, name):
     from perlayer.data.settings import parse_part
     from perlayer.environment import Machine
     from perlayer.model.config import AttentionSettings
-    from perlayer.params import recipe
+    from perlayer.params import ladder_name, recipe
     from perlayer.training.ladder import ladder_run, parse_rung
     from perlayer.training.launch import launch_processes, own_temporary_folder
 
@@ -29,7 +29,7 @@ def ladder(params, rung, name):
         gc.enable()
         train(
             run_settings,
-            Recipe(size.name, size.model, size.optimizer, size.train, attention),
+            Recipe(ladder_name(params["size"], rung), size.model, size.optimizer, size.train, attention),
             shards=Path("data/shards"),
             models=Path("data/ladder"),
             metrics=Path("metrics/ladder"),

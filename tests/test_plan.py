@@ -65,6 +65,23 @@ def test_what_a_design_has_not_is_said_before_any_work():
         check_params(params)
 
 
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"future_probes": 65}, "future_probes.ahead: expected at most 64, the sequence length, found 65"),
+        ({"multi_token_prediction": {"depth": 64}}, "multi_token_prediction.depth: expected at most 63 .* found 64"),
+        ({"residual": "moda", "value_residual": "identity"}, "value_residual: expected .* found 'moda'"),
+    ],
+)
+@pytest.mark.parametrize("section", ["runs", "ladder.runs"])
+def test_what_fits_neither_design_nor_text_is_named_where_it_stands(section, keys, message):
+    params = load()
+    runs = params["runs"] if section == "runs" else params["ladder"]["runs"]
+    runs["mine"] = {"residual": "sandwich", "readouts": "none", "seed": 0, **keys}
+    with pytest.raises(UserError, match=rf"params\.yaml: {section}\.mine\.{message}"):
+        check_params(params)
+
+
 def test_a_misspelt_section_is_named():
     with pytest.raises(UserError, match="params.recipies: unknown key; did you mean recipes?"):
         check_params({**load(), "recipies": {}})

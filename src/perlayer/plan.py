@@ -16,7 +16,7 @@ from typing import Any
 
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
-from perlayer.depth.settings import DepthRuns, DepthSettings, RoutedRuns
+from perlayer.depth.settings import DepthRuns, DepthSettings, MapSettings, RoutedRuns, parse_pairs
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
@@ -27,7 +27,18 @@ from perlayer.params import check_keys, parse, recipe
 from perlayer.training.ladder import check_ladder
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_depth, check_warmup, parse_run
 
-SECTIONS = ("size", "recipes", "runs", "ladder", "retrain_heads", "lens", "routing", "depth", "published")
+SECTIONS = (
+    "size",
+    "recipes",
+    "runs",
+    "ladder",
+    "retrain_heads",
+    "lens",
+    "routing",
+    "depth",
+    "depth_maps",
+    "published",
+)
 RECIPE_SECTIONS = {
     "data": DataSettings,
     "model": ModelSettings,
@@ -37,6 +48,7 @@ RECIPE_SECTIONS = {
     "lens": LensSettings,
     "tuned_lens": TunedLensSettings,
     "depth": DepthSettings,
+    "depth_maps": MapSettings,
 }
 
 
@@ -54,7 +66,7 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     runs = [parse_run(params, name) for name in params["runs"]]
     for run in runs:
         check_depth(run, recipe(params, "model")[0]["layers"], f"runs.{run.name}")
-    check_ladder(params)
+    on_ladder = check_ladder(params)
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
     _check_named(retrained, runs, "retrain_heads.runs")
     for run in runs:
@@ -66,25 +78,36 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
-    _check_designs(params, runs)
-    for settings in parse_published(params).values():
+    pairs, published = parse_pairs(params), parse_published(params)
+    for name in pairs:
+        if name in published:
+            raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")
+    _check_designs(params, runs, "runs")
+    _check_designs(params, on_ladder, "ladder.runs")
+    for settings in published.values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
 
 
-def _check_designs(params: Mapping[str, Any], runs: list[Run]) -> None:
-    """Raise `UserError` where a design does not work, or a run asks of it what it has not."""
+def _check_designs(params: Mapping[str, Any], runs: list[Run], where: str) -> None:
+    """Raise `UserError` where a design does not work, or a run asks what it or the text has not.
+
+    Args:
+        where: the section that the runs stand in.
+    """
     from perlayer.model.residual.protocol import ResidualDesign
     from perlayer.model.trial import trial_decoder  # takes seconds: it imports torch
 
     optimizer = parse(OptimizerSettings, *recipe(params, "optimizer"))
+    length = recipe(params, "data")[0]["sequence_length"]
     tried: dict[tuple[str, str | None], Any] = {}
     for run in runs:
         kind = run.residual, run.value_residual
-        with at(f"runs.{run.name}"):
+        with at(f"{where}.{run.name}"):
             decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
             for settings in run.algorithms.values():
                 getattr(settings, "check_decoder", lambda decoder: None)(decoder)
+                getattr(settings, "check_length", lambda length: None)(length)
         if run.name in params["routing"]["runs"] and type(decoder.design).routing is ResidualDesign.routing:
             raise UserError(
                 f"params.yaml: routing.runs: expected runs whose residual design routes, and {run.name} has "

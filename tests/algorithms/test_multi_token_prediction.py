@@ -20,6 +20,7 @@ from perlayer.model.config import design_names
 from perlayer.optim.groups import auxiliary_groups, parameter_groups
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
+from perlayer.training.settings import parse_run
 
 FORMS = ("sequential", "parallel")
 SETTINGS = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
@@ -210,7 +211,7 @@ def test_trains_in_every_design(train, design, form):
 
 
 def test_a_sequence_too_short_is_named(train):
-    with pytest.raises(UserError, match=r"runs\.test\.multi_token_prediction\.depth: expected at most the 16 tokens"):
+    with pytest.raises(UserError, match=r"runs\.test\.multi_token_prediction\.depth: expected at most 15 .* found 16"):
         train([MultiTokenPrediction(depth=16)], steps=1)
 
 
@@ -220,3 +221,17 @@ def test_a_sequence_too_short_is_named(train):
 def test_impossible_settings_are_refused(key, value):
     with pytest.raises(InvalidValue, match=key):
         Settings(**{key: value})
+
+
+@pytest.mark.parametrize("keys", [{"gradient_reach": "own_layer"}, {"gradient_surgery": "per_token"}])
+def test_heads_do_not_read_where_gradients_are_cut(keys):
+    # the stream after layer L - 1 is then the readouts', and its gradient does not go to the layers below
+    def run(form):
+        core = {"residual": "sandwich", "readouts": "separate", "seed": 0}
+        return parse_run({"runs": {"mine": {**core, "multi_token_prediction": {"form": form}, **keys}}}, "mine")
+
+    run("sequential")
+    with pytest.raises(
+        UserError, match=rf"runs\.mine\.{next(iter(keys))}: expected nothing with multi_token_prediction"
+    ):
+        run("parallel")

@@ -106,7 +106,6 @@ class Hooked:
         self.layers = causal_lm.config.num_hidden_layers
         self.sees = torch.ones(len(tokens), len(tokens), dtype=torch.bool).tril()
 
-    @torch.no_grad()
     def run(self, replaced=None, read=None):
         """As `Plain.run`."""
         inputs, outputs, added, handles = {}, {}, {}, []
@@ -152,7 +151,6 @@ class Hooked:
             contributions |= contributions_of(layer, inputs[layer], middle, outputs[layer])
         return [inputs[1], *(outputs[layer] for layer in outputs)], contributions, torch.softmax(logits, -1)
 
-    @torch.no_grad()
     def distribution(self, h):
         return torch.softmax(self.model.lm_head(self.model.model.norm(h)), -1)
 
@@ -183,7 +181,7 @@ def published_twice(kind, length):
             for parameter in model.parameters():
                 if parameter.ndim == 1:
                     parameter.add_(0.3 * torch.randn_like(parameter))
-        return model.double().eval()
+        return model.double().eval().requires_grad_(False)
 
     config = ModelConfig("pre_ln", 3, 16, 24, 2, 1, 8, 10000.0, 1e-5, 30, length, EOS, False)
     ours = PublishedDecoder(config, build()).freeze().double()

@@ -8,7 +8,9 @@ import pytest
 import torch
 from by_hand import EOS, Hooked, Plain, published_twice, skipping
 from tiny import build, move
+from tokenizers import Tokenizer
 
+from perlayer.data.batches import read_split
 from perlayer.depth import analyses
 from perlayer.depth import skipping as skipping_module
 from perlayer.depth.contributions import measure_contributions
@@ -25,7 +27,9 @@ from perlayer.params import load
 from perlayer.plan import check_params
 
 LENGTH, LAYERS, SPLITS = 22, 3, 2
-SETTINGS = DepthSettings(3, SPLITS, tokens_at_once=2 * LENGTH)  # two of three sequences together
+SETTINGS = DepthSettings(
+    3, SPLITS, tokens_at_once=2 * LENGTH, texts=1, gradient_steps=1
+)  # two of three sequences together
 PARTS = ("layer", "attention", "mlp")
 
 
@@ -219,8 +223,9 @@ def shard_decoder(residual):
 def dissected(folder, shards):
     (folder / "models/mine").mkdir(parents=True)
     save_model(folder / "models/mine", shard_decoder("sandwich"))
-    arguments = (shards, folder / "models", folder / "metrics", Machine(device="cpu", compile="off"))
-    analyses.dissect_run("mine", "tiny", DepthSettings(4, 2, 32), *arguments)
+    arguments = (folder / "models", folder / "metrics", Machine(device="cpu", compile="off"))
+    settings = DepthSettings(4, 2, 32, texts=2, gradient_steps=3)
+    analyses.dissect_run("mine", "tiny", settings, shards.parent / "tokenizer", shards, *arguments)
     (path,) = (folder / "metrics/mine").iterdir()  # `collect` reads one
     return path
 
@@ -235,6 +240,13 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
     assert {row["analysis"] for row in rows} == {*analyses.ANALYSES, "depth_score"}
     assert all(np.isfinite(row["value"]) for row in rows)
     assert len({tuple(row[key] for key in row if key != "value") for row in rows}) == len(rows)
+    alone = [row for row in rows if row["position"] is not None]
+    assert {row["analysis"] for row in alone} == {"erasure", "integrated_gradients"}
+    words = {(row["text"], row["position"]): row["token"] for row in alone}
+    tokenizer = Tokenizer.from_file(str(small_shards.parent / "tokenizer/tokenizer.json"))
+    for number, row in enumerate(read_split(small_shards, "val")[:2], 1):
+        said = "".join(words[f"window {number}", place] for place in range(16))
+        assert said == tokenizer.decode(row[:16].tolist(), skip_special_tokens=False)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +263,7 @@ def test_a_wrong_list_of_runs_is_named_before_any_work(section, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("key", ["sequences", "splits", "tokens_at_once"])
+@pytest.mark.parametrize("key", ["sequences", "splits", "tokens_at_once", "texts", "gradient_steps"])
 def test_a_wrong_length_is_named_before_any_work(key):
     params = load()
     params["recipes"]["nano"]["depth"][key] = 0

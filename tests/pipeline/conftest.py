@@ -27,6 +27,7 @@ routing:
   runs: []
 depth:
   runs: [separate]
+depth_maps: {pair: {from: baseline, to: separate}}
 published: {}
 """
 

@@ -52,6 +52,10 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         def get(self, key, default=None):
             return self[key] if key in self else default
 
+        def keys(self):
+            seen.add(self.path.removesuffix("."))
+            return super().keys()
+
         def items(self):
             return [(key, self[key]) for key in self]
 
@@ -77,6 +81,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         "perlayer.lens.tuned.tune_run": lambda *args, **kwargs: None,
         "perlayer.depth.routing.read_run": lambda *args, **kwargs: None,
         "perlayer.depth.analyses.dissect_run": lambda *args, **kwargs: None,
+        "perlayer.depth.pairs.map_pair": lambda *args, **kwargs: None,
         "perlayer.lens.published.read_published": lambda *args, **kwargs: None,
         "perlayer.model.published_settings.read_published_config": lambda *args, **kwargs: {"vocab_size": 1},
         "perlayer.data.tokens.tokenize_as_published": lambda *args, **kwargs: None,
@@ -112,6 +117,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("tuned_lens", ["separate"]),
         ("routing", ["separate"]),
         ("depth", ["separate"]),
+        ("depth_maps", ["shallow_to_deep"]),
         ("published", ["theirs"]),
         ("published_lens", ["theirs"]),
         ("collect", []),

@@ -9,7 +9,18 @@ from pipeline_code import PACKAGE, ROOT, imported, stages
 
 TRAINING = {"torch", "composer", "transformers"}
 HEAVY = {*TRAINING, "streaming", "matplotlib", "pandas", "seaborn"}
-WITH_MODELS = {"train", "retrain_heads", "lens", "tuned_lens", "published_lens", "routing", "depth"}
+WITH_MODELS = {
+    "plan",  # tries every residual design
+    "train",
+    "ladder",
+    "retrain_heads",
+    "lens",
+    "tuned_lens",
+    "published_lens",
+    "routing",
+    "depth",
+    "depth_maps",
+}
 WITHOUT_TRAINING = [name for name in stages() if name not in WITH_MODELS]
 
 

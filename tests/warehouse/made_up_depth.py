@@ -67,9 +67,9 @@ def dissection(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
     for name, value in profile["depths"].items():
         add("depth_score", f"effective_depth_{name}", layers, value, stats=("mean",))
         add("depth_score", f"effective_depth_{name}_share", layers, value / layers, stats=("mean",))
-    table = pd.DataFrame(rows).assign(run=run, size=size)
-    order = ["run", "size", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
-    return table.astype({"layer": "int16", "other_layer": "Int16"})[order]
+    table = pd.DataFrame(rows).assign(run=run, size=size, text=None, position=None, token=None)
+    types = {"layer": "int16", "other_layer": "Int16", "text": "string", "position": "Int32", "token": "string"}
+    return table.astype(types)
 
 
 def scaled(factor: float) -> dict[str, Any]:

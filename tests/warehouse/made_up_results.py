@@ -22,6 +22,7 @@ LAYERS = 6
 STEPS = 120
 PARAMETERS = 1000  # a layer
 TOKENS = 2048  # a step
+DISSECTION = ["analysis", "layer", "sublayer", "other_layer", "stat", "metric", "text", "position", "token", "value"]
 
 ORDINARY = {1: 3.2, 2: 3.0, 3: 2.95, 4: 2.92, 5: 2.90, 6: 2.89}
 GAPS = {
@@ -365,8 +366,9 @@ def routing(run: str, size: str = "nano") -> pd.DataFrame:
             row = {"layer": layer, "sublayer": sublayer, "other_layer": other}
             rows.append({**row, "stat": stat, "metric": metric, "value": float(value)})
     table = pd.DataFrame(rows).assign(run=run, size=size, analysis="routing")
-    order = ["run", "size", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
-    return table.astype({"layer": "int16", "other_layer": "Int16"})[order]
+    table = table.assign(text=None, position=None, token=None)
+    types = {"layer": "int16", "other_layer": "Int16", "text": "string", "position": "Int32", "token": "string"}
+    return table.astype(types)[["run", "size", *DISSECTION]]
 
 
 def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame]) -> None:
@@ -423,9 +425,9 @@ def in_memory(rows, runs, depth=2, question=None):
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([{**usual, **row} for row in rows])
         if "analysis" in table:  # the tables of all stages together
             dissected = table[table["analysis"].notna()]
-            columns = ["run", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
-            _insert(connection, "dissections", dissected[columns])
-            table = table[table["analysis"].isna()].drop(columns=["analysis", "sublayer", "stat"])
+            _insert(connection, "dissections", dissected[["run", *DISSECTION]])
+            alone = ["analysis", "sublayer", "stat", "text", "position", "token"]
+            table = table[table["analysis"].isna()].drop(columns=alone)
         _insert(connection, "layer_metrics", table)
     return connection
 

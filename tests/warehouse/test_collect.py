@@ -47,12 +47,13 @@ def test_every_row_arrives(warehouse_dir):
 
 def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
     rows = pd.concat([table for (stage, _), table in made_up.analyses().items() if stage in DISSECTING])
-    rows = rows.drop(columns="size")
-    columns = ["run", "analysis", "layer", "sublayer", "other_layer", "stat", "metric", "value"]
+    columns = ["run", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
-    expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
-    found = found.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
+    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string"}
+    expected, found = (
+        each[columns].astype(types).sort_values(columns).reset_index(drop=True) for each in (rows, found)
+    )
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
@@ -62,15 +63,23 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         Number(1, None, "effect_all", "p95", 0.5, 2),
         Number(1, "mlp", "effect_all", "p95", 0.25, 2),
         Number(2, None, "cosine", "mean", -0.5),
+        Number(2, None, "cosine", "single", -0.5, text="window 1", position=0),
+        Number(2, None, "cosine", "single", -0.5, text="window 2", position=0),
+        Number(2, None, "cosine", "single", -0.5, text="window 1", position=1),
     ]
-    tables = [dissections_table("probes", "nano", name, numbers) for name in ("skipping", "contributions")]
+    words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
+    tables = [dissections_table("probes", "nano", name, numbers, words) for name in ("skipping", "contributions")]
     made_up.write_analyses(tmp_path, {("depth", "probes"): pa.concat_tables(tables).to_pandas()})
     params = {**made_up.params(SOME), "depth": {"runs": ["probes", "separate"]}}
     absent = collect(params, tmp_path, tmp_path / "warehouse")
     assert absent.analyses["depth"] == ["separate"]
     path = tmp_path / "warehouse/dissections.parquet"
-    found = duckdb.sql(f"SELECT analysis, layer, sublayer, other_layer, stat, metric, value FROM '{path}'").fetchall()
-    rows = [(n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.value) for n in numbers]
+    found = duckdb.sql(f"SELECT {', '.join(made_up.DISSECTION)} FROM '{path}'").fetchall()
+    rows = [
+        (n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.text, n.position, words.get((n.text, n.position)))
+        for n in numbers
+    ]
+    rows = [(*row, n.value) for row, n in zip(rows, numbers)]
     expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
     assert len(found) == len(expected) and set(found) == expected
 
@@ -107,6 +116,33 @@ def test_absent_runs_are_named_and_no_error(tmp_path):
     assert list(read(tmp_path / "warehouse", "runs")["present"]) == [True, False, False]
     assert set(read(tmp_path / "warehouse", "layer_metrics")["run"]) == {"baseline"}
     assert collect(made_up.params(some, "smoke"), tmp_path, tmp_path / "warehouse").runs == ["baseline", "probes"]
+
+
+def test_results_of_the_ladder_belong_to_the_size_that_they_stand_beside(tmp_path):
+    baseline = {"baseline": made_up.RUNS["baseline"]}
+    plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
+    ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
+    made_up.write(tmp_path, baseline)
+    made_up.write(tmp_path / "made", {"narrow_plain": plain}, size="nano_narrow")
+    (tmp_path / "made" / "runs").rename(tmp_path / "ladder")
+
+    def gathered(size):
+        absent = collect({**made_up.params(baseline, size), "ladder": ladder}, tmp_path, tmp_path / "warehouse")
+        runs = read(tmp_path / "warehouse", "runs").set_index("run")
+        return absent.analyses.get("ladder"), runs.loc["narrow_plain"]
+
+    absent, run = gathered("nano")
+    assert absent is None and run["present"] and run["on_ladder"]
+    assert (run["size"], run["layers"]) == ("narrow", 2)
+    absent, run = gathered("smoke")
+    assert absent == ["narrow_plain"] and not run["present"]
+
+
+@pytest.mark.parametrize("section", [None, "text", {}, {"runs": {}}, {"runs": {}, "rungs": {"narrow": None}}])
+def test_a_ladder_that_is_none_is_named(tmp_path, section):
+    params = {**made_up.params({"baseline": made_up.RUNS["baseline"]}), "ladder": section}
+    with pytest.raises(UserError, match=r"params\.yaml: ladder[.\w]*: expected a mapping of names, found"):
+        collect(params, tmp_path, tmp_path / "warehouse")
 
 
 def test_absent_analyses_are_named_and_no_error(tmp_path):
@@ -349,6 +385,7 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("lens", {"tuned": ["deep_model"]}, "lens.tuned: expected names of runs, found 'deep_model'"),
         ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
         ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
+        ("depth_maps", {"probes": {}}, "depth_maps: expected names that no run has, found 'probes'"),
         ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
     ],
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from perlayer.errors import UserError
-
 
 def positions_ahead(values: Tensor, tokens: Tensor, ahead: int) -> tuple[Tensor, Tensor]:
     """What predicts `ahead` tokens on, and its targets: position t reads tokens 0 .. t and predicts token t + `ahead`.
@@ -21,11 +19,3 @@ def positions_ahead(values: Tensor, tokens: Tensor, ahead: int) -> tuple[Tensor,
         values (batch, length + 1 - ahead, ...) and targets (batch, length + 1 - ahead).
     """
     return values[:, : tokens.shape[1] - ahead], tokens[:, ahead:]
-
-
-def require_position(length: int, ahead: int, where: str) -> None:
-    """Raise `UserError` unless a sequence of `length` positions has one that predicts `ahead` tokens on."""
-    if ahead > length:
-        raise UserError(
-            f"params.yaml: {where}: expected at most the {length} tokens that a sequence predicts, found {ahead}"
-        )

@@ -26,23 +26,7 @@ def score_depth(found: Mapping[str, Sequence[Number]], layers: int) -> list[Numb
         found: the numbers of `contributions`, `logit_lens` and `skipping`, by name.
         layers: how many the model has.
     """
-    numbers = []
-    for sublayer in (None, *SUBLAYERS):
-        for stat in STATS:
-            pairs = {
-                (number.layer, number.other_layer): number.value
-                for number in found["skipping"]
-                if (number.sublayer, number.stat, number.metric) == (sublayer, stat, "effect_future")
-            }
-            outputs = {
-                number.layer: number.value
-                for number in found["skipping"]
-                if (number.sublayer, number.stat, number.metric) == (sublayer, stat, "output_effect_future")
-            }
-            for name, effects in (("depth_score", mean_effects(pairs, layers)), ("output_depth_score", outputs)):
-                score = depth_score(effects)
-                if score is not None:
-                    numbers.append(Number(layers, sublayer, name, stat, score))
+    numbers = skipping_scores(found["skipping"], layers)
     means = {}
     for number in (*found["contributions"], *found["logit_lens"]):
         if number.stat == "mean":
@@ -59,6 +43,28 @@ def score_depth(found: Mapping[str, Sequence[Number]], layers: int) -> list[Numb
         if depth is not None:
             numbers.append(Number(layers, None, f"effective_depth_{name}", "mean", depth))
             numbers.append(Number(layers, None, f"effective_depth_{name}_share", "mean", depth / layers))
+    return numbers
+
+
+def skipping_scores(skipping: Sequence[Number], layers: int) -> list[Number]:
+    """The depth scores alone, from the numbers of `skipping`."""
+    numbers = []
+    for sublayer in (None, *SUBLAYERS):
+        for stat in STATS:
+            pairs = {
+                (number.layer, number.other_layer): number.value
+                for number in skipping
+                if (number.sublayer, number.stat, number.metric) == (sublayer, stat, "effect_future")
+            }
+            outputs = {
+                number.layer: number.value
+                for number in skipping
+                if (number.sublayer, number.stat, number.metric) == (sublayer, stat, "output_effect_future")
+            }
+            for name, effects in (("depth_score", mean_effects(pairs, layers)), ("output_depth_score", outputs)):
+                score = depth_score(effects)
+                if score is not None:
+                    numbers.append(Number(layers, sublayer, name, stat, score))
     return numbers
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from perlayer.errors import require
-from perlayer.params import names
+from perlayer.errors import UserError, require
+from perlayer.params import NAME, check_keys, names
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,81 @@ class DepthSettings:
     sequences: int
     splits: int
     tokens_at_once: int
+    texts: int  # of how many sequences each token is looked at alone
+    gradient_steps: int  # of integrated gradients
 
     def __post_init__(self):
         require(self.sequences >= 1, "sequences", "at least 1", self.sequences)
         require(self.splits >= 1, "splits", "at least 1 a sequence", self.splits)
         require(self.tokens_at_once >= 1, "tokens_at_once", "at least 1", self.tokens_at_once)
+        require(self.texts >= 1, "texts", "at least 1", self.texts)
+        require(self.gradient_steps >= 1, "gradient_steps", "at least 1", self.gradient_steps)
 
     def sequences_at_once(self, length: int) -> int:
         """How many sequences of a length are run together before anything is replaced in them."""
         return max(1, self.tokens_at_once // length)
+
+
+@dataclass(frozen=True)
+class MapSettings:
+    """The section `depth_maps` of a recipe."""
+
+    sequences: int  # of training text, to which maps are fitted
+    held_out: int
+    tokens_at_once: int
+
+    def __post_init__(self):
+        require(self.sequences >= 1, "sequences", "at least 1", self.sequences)
+        require(self.held_out >= 2, "held_out", "at least 2: one to choose by, one to measure", self.held_out)
+        require(self.tokens_at_once >= 1, "tokens_at_once", "at least 1", self.tokens_at_once)
+
+    def sequences_at_once(self, length: int) -> int:
+        """How many sequences of a length are run together."""
+        return max(1, self.tokens_at_once // length)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs: whose layers are mapped (`from` in params.yaml), and to whose (`to`)."""
+
+    source: str
+    target: str
+
+
+def parse_pairs(params: Mapping[str, Any]) -> dict[str, Pair]:
+    """Read and check the section `depth_maps`, by name.
+
+    Raises:
+        UserError: names the key that is wrong, what was expected and what was found.
+    """
+    section = params["depth_maps"]
+    if not isinstance(section, Mapping):
+        raise UserError(f"params.yaml: depth_maps: expected a mapping of names, found {section!r}")
+    return {name: parse_pair(params, name) for name in section}
+
+
+def parse_pair(params: Mapping[str, Any], name: str) -> Pair:
+    """Read and check `depth_maps.NAME`.
+
+    Raises:
+        UserError: no such name, a bad one, an unknown key, or no two different runs.
+    """
+    section, where = params["depth_maps"], f"depth_maps.{name}"
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in params["runs"]:
+        raise UserError(
+            "params.yaml: depth_maps: expected a name of lower-case letters, digits and _, starting with a letter, "
+            f"that no run has, found {name!r}"
+        )
+    if name not in section:
+        raise UserError(f"params.yaml: {where}: no such pair; pairs: {', '.join(section) or 'none'}")
+    pair = section[name]
+    if not isinstance(pair, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {pair!r}")
+    check_keys(pair, ("from", "to"), ("from", "to"), where)
+    source, target = pair["from"], pair["to"]
+    for key, run in (("from", source), ("to", target)):
+        if not isinstance(run, str) or run not in params["runs"]:
+            raise UserError(f"params.yaml: {where}.{key}: expected the name of a run, found {run!r}")
+    if source == target:
+        raise UserError(f"params.yaml: {where}.to: expected another run than from, found {target!r}")
+    return Pair(source, target)

@@ -68,14 +68,24 @@ def measure_skipping(decoder: Decoder, tokens: Tensor, settings: DepthSettings) 
     found = TokenValues()
     size = settings.sequences_at_once(tokens.shape[1])
     splits = split_positions(*tokens.shape, settings.splits)
-    with torch.inference_mode():
-        for some, where in zip(tokens.split(size), splits.split(size)):
-            device = decoder.lm_head.weight.device
-            untouched = run(decoder, some.to(device))
-            cuts = _cuts(decoder, untouched.tokens, where.to(device))
-            for layer in range(1, decoder.config.layers + 1):
-                _skip_layer(decoder, untouched, layer, cuts, settings.tokens_at_once, found)
+    for some, where in zip(tokens.split(size), splits.split(size)):
+        add_effects(decoder, some, where, settings.tokens_at_once, found)
     return found.numbers(*STATS)
+
+
+def add_effects(decoder: Decoder, tokens: Tensor, splits: Tensor, tokens_at_once: int, found: TokenValues) -> None:
+    """Take in the effects of leaving out each layer and its sublayers in a batch of sequences of one length.
+
+    Args:
+        tokens: integers (sequences, length).
+        splits: where each of them is split, int64 (sequences, splits).
+    """
+    device = decoder.lm_head.weight.device
+    with torch.inference_mode():
+        untouched = run(decoder, tokens.to(device))
+        cuts = _cuts(decoder, untouched.tokens, splits.to(device))
+        for layer in range(1, decoder.config.layers + 1):
+            _skip_layer(decoder, untouched, layer, cuts, tokens_at_once, found)
 
 
 def split_positions(sequences: int, length: int, splits: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import claims_fared, listed, percent
+from perlayer.questions.wording import claims_fared, layers, listed, percent
 
 # Of each setup the run of the lowest seed that a lens has read. Probes leave the backbone as it is, so the lenses of a
 # run with probes are those of the baseline of its seed.
@@ -38,7 +38,7 @@ def _baseline(connection: duckdb.DuckDBPyConnection) -> list[str]:
         text += f"; the last two layers bring {percent((losses[-3] - losses[-1]) / fall)} of that fall"
     rises = [layer for layer in range(2, depth + 1) if losses[layer - 1] > losses[layer - 2]]
     if rises:
-        text += f", and it rises at layer{'' if len(rises) == 1 else 's'} {listed([str(layer) for layer in rises])}"
+        text += f", and it rises at {layers(rises)}"
     return [text + "."]
 
 

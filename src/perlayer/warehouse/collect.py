@@ -58,10 +58,14 @@ DISSECTIONS = Table(
         "other_layer": "SMALLINT",
         "stat": "VARCHAR",
         "metric": "VARCHAR",
+        "text": "VARCHAR",
+        "position": "INTEGER",
+        "token": "VARCHAR",
         "value": "DOUBLE",
     },
-    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST",
-    key="analysis, layer, sublayer, other_layer, stat, metric",
+    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
+    "position NULLS FIRST",
+    key="analysis, layer, sublayer, other_layer, stat, metric, text, position",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
 WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
@@ -77,9 +81,11 @@ ANALYSES = {
     "published_lens": "published",
     "routing": "routing.runs",
     "depth": "depth.runs",
+    "depth_maps": "depth_maps",
 }
-DISSECTING = ("routing", "depth")  # those whose table is one of dissections, not of per-layer metrics
+DISSECTING = ("routing", "depth", "depth_maps")  # those whose table is one of dissections, not of per-layer metrics
 PUBLISHED = "published"  # the size of a published model, and the section that names them
+NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
 # What the end of a run says of it: the last layer, which has the head.
 RESULTS = """
@@ -133,7 +139,9 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         run, on_ladder = definition["run"], definition["on_ladder"]
         path = metrics_dir / ("ladder" if on_ladder else "runs") / run / "layers.parquet"
         definition["routing"] = run in models["routing"]
-        definition["present"] = _load(connection, LAYER_METRICS, path, run, definition["size"])
+        # a rung is what it is beside the size in use, so its results say both
+        size = ladder_name(params["size"], definition["size"]) if on_ladder else params["size"]
+        definition["present"] = _load(connection, LAYER_METRICS, path, run, size)
         if not definition["present"]:
             (absent_analyses.setdefault("ladder", []) if on_ladder else absent).append(run)
         names = ", ".join(definition)
@@ -163,7 +171,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
     """The models that params.yaml names for each stage of `ANALYSES`, in order of name; a section may be missing.
 
     Raises:
-        UserError: no names stand there, one of them is no run, or a published model has the name of a run.
+        UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
     """
     models = {}
     for stage, where in ANALYSES.items():
@@ -171,14 +179,15 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         for part in where.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         found = [] if found is None else found
-        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in found):
+        names = found.keys() if isinstance(found, Mapping) else found
+        if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
-        for name in found:
-            if where == PUBLISHED and name in params["runs"]:
+        for name in names:
+            if where in NAMING and name in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
-            if where != PUBLISHED and name not in params["runs"]:
+            if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
-        models[stage] = sorted(set(found))
+        models[stage] = sorted(set(names))
     return models
 
 
@@ -202,12 +211,14 @@ def ladder_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         UserError: a rung or a run is not defined as it should be.
     """
     ladder = params.get("ladder", {"runs": {}, "rungs": {}})
+    runs, rungs = (_mapping(_mapping(ladder, "ladder").get(key), f"ladder.{key}") for key in ("runs", "rungs"))
     recipe_model, _ = recipe(params, "model")
     rows = []
-    for rung, changes in sorted(ladder["rungs"].items()):
+    for rung, changes in sorted(rungs.items()):
         where = f"ladder.rungs.{rung}"
-        depth = _integer({**recipe_model, **changes.get("model", {})}, "layers", where)
-        for run, keys in sorted(ladder["runs"].items()):
+        model = _mapping(_mapping(changes, where).get("model", {}), f"{where}.model")
+        depth = _integer({**recipe_model, **model}, "layers", f"{where}.model")
+        for run, keys in sorted(runs.items()):
             row = _definition(ladder_name(rung, run), keys, rung, depth, f"ladder.runs.{run}")
             rows.append({**row, "on_ladder": True})
     return rows
@@ -232,6 +243,12 @@ def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[
         "algorithms": _json({key: value for key, value in optional.items() if key not in NOT_ALGORITHMS}),
         "setting": _json({key: value for key, value in optional.items() if key not in NOT_SETTING}),
     }
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of names, found {value!r}")
+    return value
 
 
 def _text(mapping: Mapping[str, Any], key: str, where: str) -> str:

@@ -6,10 +6,11 @@ from composer.core import Event, State
 from composer.loggers import Logger
 from torch import Tensor, nn
 
-from perlayer.algorithms.ahead import positions_ahead, require_position
+from perlayer.algorithms.ahead import positions_ahead
 from perlayer.algorithms.future_probes.settings import Settings
 from perlayer.algorithms.per_layer_loss.loss import layer_loss
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
+from perlayer.errors import at
 from perlayer.losses.reading import Reading
 from perlayer.model.config import ModelConfig
 from perlayer.model.initialization import initialize_linear
@@ -46,7 +47,8 @@ class FutureProbes(RunAlgorithm):
     def _join(self, state: State) -> None:
         self.model = state.model
         decoder = self.model.decoder
-        require_position(decoder.config.sequence_length, self.settings.ahead, f"runs.{state.run_name}.{NAME}.ahead")
+        with at(f"runs.{state.run_name}"):
+            self.settings.check_length(decoder.config.sequence_length)
         probes = future_probes(decoder.config, self.seed).to(decoder.lm_head.weight.device)
         self.model.auxiliary[NAME] = probes
         for optimizer in state.optimizers:

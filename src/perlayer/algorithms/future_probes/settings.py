@@ -17,3 +17,7 @@ class Settings:
 
     def __post_init__(self):
         require(2 <= self.ahead <= MOST_AHEAD, "ahead", f"from 2, the token after next, to {MOST_AHEAD}", self.ahead)
+
+    def check_length(self, length: int) -> None:
+        """Raise `InvalidValue` unless a sequence of `length` positions has one whose later token it holds."""
+        require(self.ahead <= length, "future_probes.ahead", f"at most {length}, the sequence length", self.ahead)

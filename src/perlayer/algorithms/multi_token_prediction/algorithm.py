@@ -6,11 +6,11 @@ from composer.core import Event, State
 from composer.loggers import Logger
 from torch import Tensor
 
-from perlayer.algorithms.ahead import require_position
 from perlayer.algorithms.multi_token_prediction.loss import future_losses
 from perlayer.algorithms.multi_token_prediction.modules import future_modules
 from perlayer.algorithms.multi_token_prediction.settings import Settings
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
+from perlayer.errors import at
 from perlayer.losses.reading import Reading
 from perlayer.optim.groups import auxiliary_groups
 
@@ -46,8 +46,8 @@ class MultiTokenPrediction(RunAlgorithm):
     def _join(self, state: State) -> None:
         self.model, settings = state.model, self.settings
         decoder = self.model.decoder
-        where = f"runs.{state.run_name}.{NAME}.depth"
-        require_position(decoder.config.sequence_length, settings.depth + 1, where)
+        with at(f"runs.{state.run_name}"):
+            settings.check_length(decoder.config.sequence_length)
         modules = future_modules(settings.form, settings.depth, decoder.config, self.seed, NAME)
         self.model.auxiliary[NAME] = modules.to(decoder.lm_head.weight.device)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from perlayer.errors import require
 
@@ -24,3 +26,15 @@ class Settings:
         require(1 <= self.depth <= MOST_DEPTH, "depth", f"from 1 to {MOST_DEPTH} tokens", self.depth)
         fits = self.weight == 0 or LEAST_WEIGHT <= self.weight <= MOST_WEIGHT
         require(fits, "weight", f"0, or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}", self.weight)
+
+    def check(self, run: Mapping[str, Any]) -> None:
+        """Raise `InvalidValue` where the run of these keys cuts or turns gradients at the trunk that heads read."""
+        for key in ("gradient_reach", "gradient_surgery"):
+            found = run.get(key)
+            expected = "nothing with multi_token_prediction of form parallel, whose heads read where it cuts"
+            require(self.form != "parallel" or found is None, key, expected, found)
+
+    def check_length(self, length: int) -> None:
+        """Raise `InvalidValue` unless a sequence of `length` positions has one whose last later token it holds."""
+        key = "multi_token_prediction.depth"
+        require(self.depth < length, key, f"at most {length - 1} in sequences of {length} tokens", self.depth)

@@ -1,0 +1,56 @@
+"""Texts that end in an answer, of which each token is looked at alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from perlayer.data.tokenizer import Tokenizer
+
+WINDOW_LENGTH = 64  # of a sequence of held-out text, so that its tokens fit on an axis
+WINDOW_ANSWER = 4  # its last tokens stand for its answer
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweredText:
+    """A text whose last tokens are the answer to what stands before them."""
+
+    name: str
+    tokens: Tensor  # int64 (length,), the answer among them
+    answer: int  # how many of the last tokens are the answer, from 1 to length - 1
+
+    @property
+    def predicting(self) -> Tensor:
+        """The positions at which the answer is predicted, each one before its token: int64 (answer,)."""
+        length = len(self.tokens)
+        return torch.arange(length - self.answer - 1, length - 1, device=self.tokens.device)
+
+    @property
+    def answer_tokens(self) -> Tensor:
+        """The tokens of the answer, int64 (answer,)."""
+        return self.tokens[-self.answer :]
+
+
+def windows(tokens: Tensor, count: int) -> list[AnsweredText]:
+    """The first `WINDOW_LENGTH` tokens of the first sequences, of which the last stand for an answer.
+
+    Args:
+        tokens: integers (sequences, length).
+    """
+    cut = tokens[:count, :WINDOW_LENGTH]
+    answer = min(WINDOW_ANSWER, cut.shape[1] - 1)
+    return [AnsweredText(f"window {number}", each, answer) for number, each in enumerate(cut, 1)]
+
+
+def token_words(texts: Sequence[AnsweredText], tokenizer: Tokenizer) -> dict[tuple[str, int], str]:
+    """What each token says, by the name of its text and its position, for the axes of figures."""
+    return {
+        (text.name, position): tokenizer.backend.decode([token], skip_special_tokens=False)
+        for text in texts
+        for position, token in enumerate(text.tokens.tolist())
+    }

@@ -1,0 +1,183 @@
+"""Linear maps between models, held against normal equations that are solved for each pair of layers by itself."""
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+import torch
+from by_hand import EOS
+from tiny import build, move
+
+from perlayer.depth.linear_maps import PENALTIES, MappedText, measure_linear_maps
+from perlayer.depth.pairs import map_pair
+from perlayer.depth.ridge import Moments, Ridge
+from perlayer.depth.settings import MapSettings, Pair, parse_pair
+from perlayer.depth.tables import SCHEMA
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.model.config import ModelConfig
+from perlayer.model.decoder import Decoder
+from perlayer.model.weights import save_model
+from perlayer.params import load
+from perlayer.plan import check_params
+
+LENGTH = 12
+
+
+def decoder_of(residual, **changes):
+    return move(build(residual, sequence_length=LENGTH, vocab_size=30, **changes)).freeze()
+
+
+def some_text():
+    """Texts of 20, 6 and 7 sequences; documents begin within many of them."""
+    tokens = torch.randint(0, 30, (33, LENGTH), generator=torch.Generator().manual_seed(2))
+    return MappedText(*tokens.split([20, 6, 7]))
+
+
+def vectors(decoder, tokens):
+    """By kind, the vectors of each layer at the tokens that see others, as numpy (tokens, hidden)."""
+    taps = [tap.numpy() for tap in decoder(tokens)]  # of one stream, which is the residual
+    kept = [
+        (row, place)
+        for row, sequence in enumerate(tokens.tolist())
+        for place in range(1, LENGTH)
+        if sequence[place - 1] != EOS
+    ]
+    residuals = [np.stack([tap[at] for at in kept]) for tap in taps]
+    return {"residual": residuals, "contribution": [b - a for a, b in zip(residuals, residuals[1:])]}
+
+
+def normal_equations(inputs, outputs, penalty):
+    """The weights (inputs, outputs) and the bias; the penalty in units of the mean variance of the inputs."""
+    ones = np.ones((len(inputs), 1))
+    extended = np.hstack([inputs, ones])
+    punished = np.eye(inputs.shape[1] + 1) * penalty * inputs.var(0).mean() * len(inputs)
+    punished[-1, -1] = 0  # the bias is free
+    solution = np.linalg.solve(extended.T @ extended + punished, extended.T @ outputs)
+    return solution[:-1], solution[-1]
+
+
+def relative(outputs, predicted):
+    return (np.linalg.norm(outputs - predicted, axis=1) / np.linalg.norm(outputs, axis=1)).mean()
+
+
+def test_every_pair_of_layers_is_the_best_map_of_the_best_penalty():
+    source = decoder_of("pre_ln", layers=2)
+    target = decoder_of("sandwich", layers=3, hidden_size=20)
+    text = some_text()
+    fit, choose, measure = (
+        (vectors(source, tokens), vectors(target, tokens)) for tokens in (text.fit, text.choose, text.measure)
+    )
+    expected, penalties = {}, set()
+    for kind, first in (("residual", 0), ("contribution", 1)):
+        for to, outputs in enumerate(fit[1][kind]):
+            theirs, mean = measure[1][kind][to], outputs.mean(0)
+            expected[to + first, f"{kind}_mean_error", "mean", None] = relative(theirs, mean)
+            for origin, inputs in enumerate(fit[0][kind]):
+                maps = [normal_equations(inputs, outputs, penalty) for penalty in PENALTIES]
+                errors = [relative(choose[1][kind][to], choose[0][kind][origin] @ w + b) for w, b in maps]
+                best = int(np.argmin(errors))
+                predicted = measure[0][kind][origin] @ maps[best][0] + maps[best][1]
+                share = ((theirs - predicted) ** 2).sum() / ((theirs - mean) ** 2).sum()
+                pair = (to + first, origin + first)
+                expected[pair[0], f"{kind}_error", "mean", pair[1]] = relative(theirs, predicted)
+                expected[pair[0], f"{kind}_unexplained", "mean", pair[1]] = share
+                expected[pair[0], f"{kind}_penalty", "single", pair[1]] = PENALTIES[best]
+                penalties.add(PENALTIES[best])
+    assert len(penalties) > 1
+    numbers = measure_linear_maps(source, target, text, sequences_at_once=3)
+    found = {(one.layer, one.metric, one.stat, one.other_layer): one.value for one in numbers}
+    assert len(found) == len(numbers) and {one.sublayer for one in numbers} == {None}
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_model_maps_to_itself():
+    decoder = decoder_of("hyper_connections", layers=2)
+    numbers = measure_linear_maps(decoder, decoder, some_text(), sequences_at_once=40)
+    found = {(one.layer, one.other_layer, one.metric): one.value for one in numbers}
+    for layer in (0, 1, 2):
+        assert found[layer, layer, "residual_error"] < 1e-3 < found[layer, None, "residual_mean_error"]
+    assert found[2, 0, "residual_error"] > 1e-2
+
+
+def test_moments_of_batches_are_those_of_all_tokens():
+    generator = torch.Generator().manual_seed(0)
+    inputs = 1e6 + torch.rand(50, 3, generator=generator, dtype=torch.float64)
+    outputs = torch.rand(50, 2, generator=generator, dtype=torch.float64) - 1e5
+    moments = Moments()
+    for some in (slice(0, 1), slice(1, 30), slice(30, 50)):
+        moments.add(inputs[some], outputs[some])
+    around = inputs.numpy() - inputs.numpy().mean(0)
+    np.testing.assert_allclose(moments.squares.numpy(), around.T @ around, rtol=1e-7)
+    products = around.T @ (outputs.numpy() - outputs.numpy().mean(0))
+    np.testing.assert_allclose(moments.products.numpy(), products, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(moments.mean_output.numpy(), outputs.numpy().mean(0), rtol=1e-12)
+    assert moments.count == 50
+
+
+def test_a_linear_map_is_found_again():
+    generator = torch.Generator().manual_seed(0)
+    inputs, weights = torch.randn(60, 4, generator=generator), torch.randn(4, 3, generator=generator)
+    moments = Moments()
+    moments.add(inputs, inputs @ weights + 5)
+    others = torch.randn(7, 4, generator=generator)
+    found = Ridge(moments).predict(others, 1e-9)
+    np.testing.assert_allclose(found.numpy(), (others @ weights + 5).numpy(), rtol=1e-5, atol=1e-5)
+    huge = Ridge(moments).predict(others, 1e12)
+    np.testing.assert_allclose(huge.numpy(), np.tile(moments.mean_output.numpy(), (7, 1)), rtol=1e-6)
+
+
+def saved(folder, run, layers, seed):
+    decoder = Decoder(ModelConfig("sandwich", layers, 16, 24, 2, 1, 8, 10000.0, 1e-5, 300, 16, 1, True))
+    decoder.initialize(seed=seed)
+    (folder / run).mkdir(parents=True)
+    save_model(folder / run, decoder)
+
+
+def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards):
+    saved(tmp_path / "models", "shallow", 1, 0)
+    saved(tmp_path / "models", "deep", 2, 1)
+    paths = []
+    for name in "ab":
+        arguments = (small_shards, tmp_path / "models", tmp_path / name, Machine(device="cpu", compile="off"))
+        map_pair("mine", "tiny", Pair("shallow", "deep"), MapSettings(30, 8, 64), *arguments)
+        (path,) = (tmp_path / name / "mine").iterdir()  # `collect` reads one
+        paths.append(path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    found = parquet.read_table(paths[0])
+    assert found.schema.equals(SCHEMA)
+    rows = found.to_pylist()
+    assert {(row["run"], row["size"], row["analysis"]) for row in rows} == {("mine", "tiny", "linear_maps")}
+    assert {(row["layer"], row["other_layer"]) for row in rows if row["metric"] == "residual_error"} == {
+        (to, origin) for to in (0, 1, 2) for origin in (0, 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        (["baseline"], "depth_maps: expected a mapping of names, found ['baseline']"),
+        ({"separate": {}}, "depth_maps: expected a name of lower-case letters, digits and _, starting with a letter, "),
+        ({"mine": "baseline"}, "depth_maps.mine: expected a mapping of keys, found 'baseline'"),
+        ({"mine": {"from": "baseline"}}, "depth_maps.mine.to: missing"),
+        ({"mine": {"from": "baseline", "too": "shared"}}, "depth_maps.mine.too: unknown key; did you mean to?"),
+        ({"mine": {"from": "nobody", "to": "baseline"}}, "depth_maps.mine.from: expected the name of a run, found "),
+        ({"mine": {"from": "shared", "to": "shared"}}, "depth_maps.mine.to: expected another run than from, found "),
+    ],
+)
+def test_a_wrong_pair_is_named_before_any_work(section, said):
+    with pytest.raises(UserError) as error:
+        check_params({**load(), "depth_maps": section})
+    assert str(error.value).startswith(f"params.yaml: {said}") and "\n" not in str(error.value)
+
+
+def test_a_pair_that_is_not_there_is_named():
+    with pytest.raises(UserError, match="params.yaml: depth_maps.none: no such pair; pairs: shallow_to_deep, "):
+        parse_pair(load(), "none")
+
+
+@pytest.mark.parametrize("key", ["sequences", "held_out", "tokens_at_once"])
+def test_a_wrong_length_is_named_before_any_work(key):
+    params = load()
+    params["recipes"]["nano"]["depth_maps"][key] = 0
+    with pytest.raises(UserError, match=f"params.yaml: recipes.nano.depth_maps.{key}: expected at least "):
+        check_params(params)

@@ -1,0 +1,204 @@
+"""Erasure and integrated gradients of single tokens, held against hidden states that are edited by hand."""
+
+import numpy as np
+import pytest
+import torch
+from by_hand import EOS, Hooked, Plain, published_twice
+from tiny import build, move
+
+from perlayer.depth.erasure import measure_erasure
+from perlayer.depth.integrated_gradients import attribute_answers, measure_integrated_gradients
+from perlayer.depth.interventions import running_residual
+from perlayer.depth.settings import DepthSettings
+from perlayer.depth.texts import WINDOW_LENGTH, AnsweredText, windows
+
+LENGTH, LAYERS, ANSWER, STEPS = 14, 3, 4, 5
+SETTINGS = DepthSettings(3, 1, tokens_at_once=3 * LENGTH, texts=2, gradient_steps=STEPS)
+PREDICTING = range(LENGTH - ANSWER - 1, LENGTH - 1)
+
+
+def some_tokens():
+    """(3, LENGTH); documents end within two of the sequences, one of them within the answer."""
+    tokens = torch.randint(2, 30, (3, LENGTH), generator=torch.Generator().manual_seed(2))
+    tokens[0, 5] = tokens[0, 10] = tokens[2, 2] = EOS
+    return tokens
+
+
+def decoder_of(residual):
+    return move(build(residual, layers=LAYERS, sequence_length=LENGTH, vocab_size=30)).freeze()
+
+
+@pytest.fixture(scope="module", params=["pre_ln", "sandwich", "Llama", "Qwen3"])
+def model(request):
+    """A decoder, the model that is edited by hand for each of its sequences, and how close the two are."""
+    if request.param in ("Llama", "Qwen3"):
+        theirs, ours = published_twice(request.param, LENGTH)
+        return ours, [Hooked(theirs, sequence) for sequence in some_tokens()], 1e-4  # norms are in float32 there
+    decoder = decoder_of(request.param)
+    return decoder, [Plain(decoder, sequence) for sequence in some_tokens()], 1e-8
+
+
+def table(numbers):
+    keys = [(one.layer, one.sublayer, one.metric, one.stat, one.text, one.position) for one in numbers]
+    assert len(set(keys)) == len(keys) and all(one.other_layer is None for one in numbers)
+    return dict(zip(keys, (one.value for one in numbers)))
+
+
+def over_tokens(values, metric):
+    """The statistics over all tokens of (layer, sublayer): values."""
+    found = {}
+    for (layer, sublayer), each in values.items():
+        for stat, value in (("mean", np.mean(each)), ("p95", np.percentile(each, 95)), ("max", np.max(each))):
+            found[layer, sublayer, metric, stat, None, None] = value
+    return found
+
+
+def output_with(one, depth, residual):
+    """Next-token distributions when the residual after a layer is another."""
+    if depth == LAYERS:
+        return one.distribution(residual)
+    return one.run(read=lambda layer, h: residual if layer == depth + 1 else h)[2]
+
+
+def test_erasure(model):
+    decoder, by_hand, close = model
+    means = [torch.cat([one.run()[0][depth] for one in by_hand]).mean(0) for depth in range(LAYERS + 1)]
+    expected, values = {}, {}
+    for number, one in enumerate(by_hand[:2], 1):
+        residuals, _, usual = one.run()
+        for depth, residual in enumerate(residuals):
+            for position in range(LENGTH):
+                reached = [at for at in PREDICTING if one.sees[at, position]]
+                if reached:
+                    erased = residual.clone()
+                    erased[position] = means[depth]
+                    moved = (output_with(one, depth, erased) - usual)[reached]
+                    value = max(torch.sqrt((each * each).sum()).item() for each in moved)
+                    expected[depth, None, "erasure", "single", f"window {number}", position] = value
+                    values.setdefault((depth, None), []).append(value)
+    # a published model sees all of a text, ours a document
+    seen = range(0 if isinstance(by_hand[0], Hooked) else 6, LENGTH - 1)
+    assert {key[-1] for key in expected if key[-2] == "window 1"} == set(seen)
+    expected |= over_tokens(values, "erasure")
+    found = table(measure_erasure(decoder, some_tokens(), SETTINGS))
+    assert found.keys() == expected.keys()
+    assert found == pytest.approx(expected, rel=close, abs=close / 100)
+
+
+@pytest.mark.parametrize("name", ["hyper_connections", "mhc", "deepnorm", "moda"])
+def test_every_stream_is_erased_by_its_own_mean(name):
+    decoder, tokens = decoder_of(name), some_tokens()
+
+    def with_state(which, change):
+        """The final tap when what runs in the state after a layer is changed by the decoder's own forward."""
+
+        def fork(layer, before, after, run):
+            if layer == which:
+                after = (change(after[0]), *after[1:]) if isinstance(after, tuple) else change(after)
+            return after, after
+
+        return decoder(tokens, fork)[-1]
+
+    found = table(measure_erasure(decoder, tokens, SETTINGS))
+    usual = torch.softmax(decoder.logits(decoder(tokens)[-1]), -1)
+    for depth, position in ((0, 6), (1, 9), (2, 11), (3, 12)):
+
+        def erased(residual, position=position):
+            assert running_residual(residual) is residual
+            changed = residual.clone()
+            changed[:, position] = residual.flatten(0, 1).mean(0)
+            return changed
+
+        output = torch.softmax(decoder.logits(with_state(depth, erased)), -1)
+        moved = (output - usual)[0, list(PREDICTING)].norm(dim=-1).max().item()
+        key = (depth, None, "erasure", "single", "window 1", position)
+        assert found[key] == pytest.approx(moved, rel=1e-8, abs=1e-10)
+
+
+def test_a_design_that_attends_over_depth_has_no_residual_to_erase_or_to_attribute_to():
+    decoder = decoder_of("attnres_full")
+    assert measure_erasure(decoder, some_tokens(), SETTINGS) == []
+    numbers = measure_integrated_gradients(decoder, some_tokens(), SETTINGS)
+    assert {one.sublayer for one in numbers} == {"attention", "mlp"}
+
+
+def attributed(one, decoder, depth, part, steps):
+    """Attributions by the definition, from gradients through the model that is edited by hand, and the target's change.
+
+    `part` is residual, or a sublayer of a model whose sublayers add what they give.
+    """
+    residuals, _, usual = one.run()
+    given = {}
+
+    def see(layer, kind, added):
+        given[layer, kind] = added
+        return added
+
+    one.run(replaced=see)
+    value = residuals[depth] if part == "residual" else given[depth, part]
+    start = value.mean(0).expand_as(value)
+    answer = one.tokens[-ANSWER:]
+
+    def target(x):
+        if part == "residual":
+            output = output_with(one, depth, x)
+        else:
+            output = one.run(replaced=lambda layer, kind, added: x if (layer, kind) == (depth, part) else added)[2]
+        return sum(output[at, token] for at, token in zip(PREDICTING, answer.tolist()))
+
+    total = torch.zeros_like(value)
+    for step in range(steps):
+        point = (start + step / steps * (value - start)).detach().requires_grad_()
+        total += torch.autograd.grad(target(point), point)[0]
+    change = sum(usual[at, token] for at, token in zip(PREDICTING, answer.tolist())) - target(start)
+    return (total / steps * (value - start)).sum(-1).tolist(), change.item()
+
+
+def test_integrated_gradients(model):
+    decoder, by_hand, close = model
+    # a sandwich norms what a sublayer gives before it adds it
+    parts = ("residual",) if decoder.config.residual == "sandwich" else ("residual", "attention", "mlp")
+    expected, values = {}, {}
+    for number, one in enumerate(by_hand[:2], 1):
+        for layer in range(1, LAYERS + 1):
+            for part in parts:
+                sublayer, text = None if part == "residual" else part, f"window {number}"
+                attributions, change = attributed(one, decoder, layer, part, STEPS)
+                expected[layer, sublayer, "target_change", "single", text, None] = change
+                for position, value in enumerate(attributions):
+                    expected[layer, sublayer, "attribution", "single", text, position] = value
+                values.setdefault((layer, sublayer), []).extend(np.abs(attributions))
+    expected |= over_tokens(values, "attribution_size")
+    found = table(measure_integrated_gradients(decoder, some_tokens(), SETTINGS))
+    if decoder.config.residual == "sandwich":
+        found = {key: value for key, value in found.items() if key[1] is None}
+    assert found.keys() == expected.keys()
+    assert found == pytest.approx(expected, rel=close, abs=close / 100)
+
+
+@pytest.mark.parametrize("name", ["sandwich", "hyper_connections", "moda", "attnres_block"])
+def test_attributions_add_up_to_the_change_of_the_target(name):
+    """As nearly as there are steps: four times as many leave about a quarter of the error."""
+    decoder = decoder_of(name)
+    text = AnsweredText("one", some_tokens()[1], 2)
+    errors = []
+    for steps in (64, 256):
+        found = table(attribute_answers(decoder, [text], steps, tokens_at_once=64 * LENGTH))
+        changes = {key[:2]: value for key, value in found.items() if key[2] == "target_change"}
+        sums = {place: 0.0 for place in changes}
+        for key, value in found.items():
+            if key[2] == "attribution":
+                sums[key[:2]] += value
+        errors.append(np.array([sums[place] - changes[place] for place in changes]))
+        assert np.abs(list(changes.values())).max() > 1e-3
+    np.testing.assert_allclose(errors[1], errors[0] / 4, rtol=0.2, atol=1e-5)
+
+
+def test_a_window_is_the_start_of_a_sequence_and_ends_in_an_answer():
+    tokens = torch.arange(3 * 100).view(3, 100)
+    one, two = windows(tokens, 2)
+    assert (one.name, two.name) == ("window 1", "window 2")
+    assert two.tokens.tolist() == list(range(100, 100 + WINDOW_LENGTH))
+    assert two.answer_tokens.tolist() == two.tokens[two.predicting + 1].tolist() == [160, 161, 162, 163]
+    (short,) = windows(tokens[:1, :3], 5)
+    assert short.predicting.tolist() == [0, 1]
