@@ -18,11 +18,20 @@ def test_other_ways_to_supervise_change_nothing(warehouse_dir, supervision_dir, 
 def test_multi_token_prediction_and_the_ladder_change_nothing():
     plain = {run: keys for run, keys in multi.RUNS.items() if not multi.way(keys)}
     heads = {f"separate_{seed}": {**multi.PROBES, "readouts": "separate", "seed": seed} for seed in (0, 1, 2)}
-    with multi.in_memory(plain | heads, rungs={}) as alone, multi.in_memory(multi.RUNS | heads) as beside:
-        for connection in (alone, beside):
-            connection.execute(questions.claims_view())
-        for question in questions.QUESTIONS:
-            if question.key not in ("Q7", "Q8"):
-                for sql in (question.runs, question.numbers, question.claims):
-                    assert alone.execute(sql).fetchall() == beside.execute(sql).fetchall(), question.key
-                assert question.verdict(alone) == question.verdict(beside), question.key
+    with multi.in_memory(plain | heads, rungs={}) as connection:
+        alone = answers(connection)
+    with multi.in_memory(multi.RUNS | heads) as connection:
+        assert answers(connection) == alone
+
+
+def answers(connection):
+    """What the questions say that are not about multi-token prediction or the ladder."""
+    connection.execute(questions.claims_view())
+    return {
+        question.key: (
+            [connection.execute(sql).fetchall() for sql in (question.runs, question.numbers, question.claims)],
+            question.verdict(connection),
+        )
+        for question in questions.QUESTIONS
+        if question.key not in ("Q7", "Q8", "D9")
+    }
