@@ -68,9 +68,8 @@ def dissection(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
         add("depth_score", f"effective_depth_{name}", layers, value, stats=("mean",))
         add("depth_score", f"effective_depth_{name}_share", layers, value / layers, stats=("mean",))
     table = pd.DataFrame(rows).assign(run=run, size=size, text=None, position=None, token=None)
-    order = ["run", "size", "analysis", "layer", "sublayer", "other_layer", "text", "position", "token"]
-    order += ["stat", "metric", "value"]
-    return table.astype({"layer": "int16", "other_layer": "Int16"})[order]
+    types = {"layer": "int16", "other_layer": "Int16", "text": "string", "position": "Int32", "token": "string"}
+    return table.astype(types)
 
 
 def scaled(factor: float) -> dict[str, Any]:
