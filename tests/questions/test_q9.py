@@ -243,7 +243,10 @@ def test_numbers_and_runs(designs_dir):
     assert len(table) == 2 * 10 + 3
     assert table.loc[("AttnRes full", "probes"), ["rising", "pairs"]].tolist() == [5, 15]
     assert table.loc[("AttnRes full", "logit lens"), "rises"] == "2, 4"
-    assert table.loc[("AttnRes block", "tuned lens"), "falls_at_every_layer"] == "yes"
+    # one seed has a tuned lens, so that its noise is not known
+    assert table.loc[("AttnRes block", "tuned lens"), "falls_at_every_layer"] == "within noise"
     assert set(q9.QUESTION.signed) <= {*table.columns}
-    assert [run for run, *_ in runs] == ["probes", *(f"{residual}_probes" for residual in designs.ADDED)]
+    names = {run for run, *_ in runs}
+    assert names >= {"probes", *(f"{residual}_probes" for residual in designs.ADDED)}
+    assert all("probes" in name for name in names)
     assert all(row[-1] for row in runs)
