@@ -185,6 +185,8 @@ def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
         )
         assert dict(line.split(",") for line in rows.lower().split()[1:]) == {
             "baseline": "false",
+            "narrow_multi_token": "false",
+            "narrow_plain": "false",
             "separate": "true",
         }
     finally:
