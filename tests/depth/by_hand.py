@@ -7,6 +7,7 @@ import math
 from contextlib import contextmanager
 
 import torch
+from tiny import build, move
 from torch.nn import functional
 
 from perlayer.model.config import ModelConfig
@@ -214,3 +215,29 @@ def outputs_replaced(decoder, replaced):
     finally:
         for handle in handles:
             handle.remove()
+
+
+def decoder_of(residual, **shape):
+    """A finished decoder of ours in float64, away from its start, with 30 tokens unless `shape` says otherwise."""
+    return move(build(residual, **{"vocab_size": 30, **shape})).freeze()
+
+
+def tokens_with_ends(length, ends):
+    """(3, length) random tokens in which documents end at `ends`, (sequence, position) each."""
+    tokens = torch.randint(2, 30, (3, length), generator=torch.Generator().manual_seed(2))
+    for sequence, position in ends:
+        tokens[sequence, position] = EOS
+    return tokens
+
+
+def beside_itself(kind, layers, tokens):
+    """A decoder, the model that is edited by hand for each of its sequences, and how close the two are.
+
+    `kind` is a residual design of ours, or Llama or Qwen3.
+    """
+    length = tokens.shape[1]
+    if kind in ("Llama", "Qwen3"):
+        theirs, ours = published_twice(kind, length)
+        return ours, [Hooked(theirs, sequence) for sequence in tokens], 1e-4  # norms are in float32 there
+    decoder = decoder_of(kind, layers=layers, sequence_length=length)
+    return decoder, [Plain(decoder, sequence) for sequence in tokens], 1e-8

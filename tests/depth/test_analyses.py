@@ -1,13 +1,14 @@
 """Every number of the dissections of depth, held against hidden states that are edited by hand."""
 
 from collections import defaultdict
+from functools import partial
 
+import by_hand
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 import torch
-from by_hand import EOS, Hooked, Plain, published_twice, skipping
-from tiny import build, move
+from by_hand import EOS, beside_itself, skipping, tokens_with_ends
 from tokenizers import Tokenizer
 
 from perlayer.data.batches import read_split
@@ -31,27 +32,17 @@ SETTINGS = DepthSettings(
     3, SPLITS, tokens_at_once=2 * LENGTH, texts=1, gradient_steps=1
 )  # two of three sequences together
 PARTS = ("layer", "attention", "mlp")
+decoder_of = partial(by_hand.decoder_of, layers=LAYERS, sequence_length=LENGTH)
 
 
 def some_tokens():
     """(3, LENGTH); documents end within two of the sequences, one of them where a split may be."""
-    tokens = torch.randint(2, 30, (3, LENGTH), generator=torch.Generator().manual_seed(2))
-    tokens[0, 5] = tokens[0, 13] = tokens[2, 2] = tokens[2, 15] = EOS
-    return tokens
-
-
-def decoder_of(residual):
-    return move(build(residual, layers=LAYERS, sequence_length=LENGTH, vocab_size=30)).freeze()
+    return tokens_with_ends(LENGTH, [(0, 5), (0, 13), (2, 2), (2, 15)])
 
 
 @pytest.fixture(scope="module", params=["pre_ln", "sandwich", "Llama", "Qwen3"])
 def model(request):
-    """A decoder, the model that is edited by hand for each of its sequences, and how close the two are."""
-    if request.param in ("Llama", "Qwen3"):
-        theirs, ours = published_twice(request.param, LENGTH)
-        return ours, [Hooked(theirs, sequence) for sequence in some_tokens()], 1e-4  # norms are in float32 there
-    decoder = decoder_of(request.param)
-    return decoder, [Plain(decoder, sequence) for sequence in some_tokens()], 1e-8
+    return beside_itself(request.param, LAYERS, some_tokens())
 
 
 def table(numbers):

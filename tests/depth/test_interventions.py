@@ -1,9 +1,11 @@
 """Interventions: what they replace, and what they leave as it is, in every residual design."""
 
+from functools import partial
+
+import by_hand
 import pytest
 import torch
-from by_hand import EOS, Hooked, Plain, outputs_replaced, published_twice, skipping
-from tiny import build, move
+from by_hand import Hooked, Plain, outputs_replaced, published_twice, skipping, tokens_with_ends
 
 from perlayer.depth.interventions import (
     Intervention,
@@ -22,17 +24,12 @@ LENGTH, LAYERS = 14, 3
 ADDING = ("pre_ln", "sandwich", "layernorm_scaling", "moda")  # whose stream stays as it is where nothing is added
 ATTENDING = ("attnres_full", "attnres_block")  # without one running residual
 PLACES = [(layer, kind) for layer in range(1, LAYERS + 1) for kind in ("attention", "mlp")]
-
-
-def decoder_of(residual, **changes):
-    return move(build(residual, layers=LAYERS, sequence_length=LENGTH, vocab_size=30, **changes)).freeze()
+decoder_of = partial(by_hand.decoder_of, layers=LAYERS, sequence_length=LENGTH)
 
 
 def some_tokens():
     """(3, LENGTH); documents end within two of the sequences."""
-    tokens = torch.randint(2, 30, (3, LENGTH), generator=torch.Generator().manual_seed(2))
-    tokens[0, 5] = tokens[2, 2] = tokens[2, 9] = EOS
-    return tokens
+    return tokens_with_ends(LENGTH, [(0, 5), (2, 2), (2, 9)])
 
 
 def some_positions(seed=0):

@@ -1,11 +1,13 @@
 """Linear maps between models, held against normal equations that are solved for each pair of layers by itself."""
 
+from functools import partial
+
+import by_hand
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 import torch
 from by_hand import EOS
-from tiny import build, move
 
 from perlayer.depth.linear_maps import PENALTIES, MappedText, measure_linear_maps
 from perlayer.depth.pairs import map_pair
@@ -21,10 +23,7 @@ from perlayer.params import load
 from perlayer.plan import check_params
 
 LENGTH = 12
-
-
-def decoder_of(residual, **changes):
-    return move(build(residual, sequence_length=LENGTH, vocab_size=30, **changes)).freeze()
+decoder_of = partial(by_hand.decoder_of, sequence_length=LENGTH)
 
 
 def some_text():

@@ -1,10 +1,12 @@
 """Erasure and integrated gradients of single tokens, held against hidden states that are edited by hand."""
 
+from functools import partial
+
+import by_hand
 import numpy as np
 import pytest
 import torch
-from by_hand import EOS, Hooked, Plain, published_twice
-from tiny import build, move
+from by_hand import Hooked, beside_itself, tokens_with_ends
 
 from perlayer.depth.erasure import measure_erasure
 from perlayer.depth.integrated_gradients import attribute_answers, measure_integrated_gradients
@@ -15,27 +17,17 @@ from perlayer.depth.texts import WINDOW_LENGTH, AnsweredText, windows
 LENGTH, LAYERS, ANSWER, STEPS = 14, 3, 4, 5
 SETTINGS = DepthSettings(3, 1, tokens_at_once=3 * LENGTH, texts=2, gradient_steps=STEPS)
 PREDICTING = range(LENGTH - ANSWER - 1, LENGTH - 1)
+decoder_of = partial(by_hand.decoder_of, layers=LAYERS, sequence_length=LENGTH)
 
 
 def some_tokens():
     """(3, LENGTH); documents end within two of the sequences, one of them within the answer."""
-    tokens = torch.randint(2, 30, (3, LENGTH), generator=torch.Generator().manual_seed(2))
-    tokens[0, 5] = tokens[0, 10] = tokens[2, 2] = EOS
-    return tokens
-
-
-def decoder_of(residual):
-    return move(build(residual, layers=LAYERS, sequence_length=LENGTH, vocab_size=30)).freeze()
+    return tokens_with_ends(LENGTH, [(0, 5), (0, 10), (2, 2)])
 
 
 @pytest.fixture(scope="module", params=["pre_ln", "sandwich", "Llama", "Qwen3"])
 def model(request):
-    """A decoder, the model that is edited by hand for each of its sequences, and how close the two are."""
-    if request.param in ("Llama", "Qwen3"):
-        theirs, ours = published_twice(request.param, LENGTH)
-        return ours, [Hooked(theirs, sequence) for sequence in some_tokens()], 1e-4  # norms are in float32 there
-    decoder = decoder_of(request.param)
-    return decoder, [Plain(decoder, sequence) for sequence in some_tokens()], 1e-8
+    return beside_itself(request.param, LAYERS, some_tokens())
 
 
 def table(numbers):

@@ -3,6 +3,7 @@
 import made_up_depth
 import made_up_results as made_up
 import pytest
+from drawn import settled, texts, titles
 from made_up_depth import PROFILE
 from matplotlib.text import Text
 
@@ -13,7 +14,6 @@ from perlayer.report.figures import (
     depth_profile,
     depth_scores,
     skip_effects,
-    style,
 )
 
 MODULES = (contributions, skip_effects, depth_profile, depth_scores)
@@ -24,21 +24,6 @@ LABELS = ["baseline", "separate heads", "shared head"]
 def connection(warehouse_dir):
     with questions.connect(warehouse_dir) as connection:
         yield connection
-
-
-def settled(module, connection):
-    with style.theme():
-        figure = module.draw(connection)
-        figure.draw_without_rendering()
-    return figure
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
 def test_contributions_are_bars_cut_where_the_source_cuts_them(connection):

@@ -5,10 +5,11 @@ import functools
 import made_up_designs as designs
 import made_up_results as made_up
 import pytest
+from drawn import settled, texts, titles
 from matplotlib.text import Text
 
 from perlayer import questions
-from perlayer.report.figures import depth_order, design_cost, style
+from perlayer.report.figures import depth_order, design_cost
 from perlayer.report.figures import designs as by_design
 from perlayer.warehouse.collect import collect
 
@@ -39,25 +40,10 @@ def some(tmp_path):
     return some
 
 
-def settled(module, connection):
-    with style.theme():
-        figure = module.draw(connection)
-        figure.draw_without_rendering()
-    return figure
-
-
 @pytest.fixture(scope="module")
 def shown(connection):
     """A function that draws a figure of these results, once for all tests."""
     return functools.cache(lambda module: settled(module, connection))
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
 
 
 def test_every_design_has_a_panel_on_one_scale(connection, shown):

@@ -4,9 +4,10 @@ import made_up_multi_token as multi
 import made_up_results as made_up
 import pandas as pd
 import pytest
+from drawn import settled, texts
 
 from perlayer import questions
-from perlayer.report.figures import future_layers, multi_token_sizes, style
+from perlayer.report.figures import future_layers, multi_token_sizes
 from perlayer.report.plot import plot
 
 BOTH = (future_layers, multi_token_sizes)
@@ -16,17 +17,6 @@ BOTH = (future_layers, multi_token_sizes)
 def connection(multi_token_dir):
     with questions.connect(multi_token_dir) as connection:
         yield connection
-
-
-def settled(module, connection):
-    with style.theme():
-        figure = module.draw(connection)
-        figure.draw_without_rendering()
-    return figure
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
 def seeds_of(way):

@@ -5,6 +5,7 @@ import functools
 import made_up_results as made_up
 import pandas as pd
 import pytest
+from drawn import settled, texts
 from matplotlib.text import Text
 
 from perlayer import questions
@@ -15,7 +16,6 @@ from perlayer.report.figures import (
     gradient_cosines,
     mix,
     related_work,
-    style,
     switch_off,
 )
 
@@ -31,17 +31,6 @@ ALL = made_up.WATCHED | made_up.SUPERVISION
 def connection(supervision_dir):
     with questions.connect(supervision_dir) as connection:
         yield connection
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
-
-
-def settled(module, connection):
-    with style.theme():
-        figure = module.draw(connection)
-        figure.draw_without_rendering()
-    return figure
 
 
 @pytest.fixture(scope="module")
