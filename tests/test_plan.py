@@ -141,3 +141,13 @@ def test_a_wrong_choice_is_named_before_any_work(section, key, value, message):
     with pytest.raises(UserError) as error:
         check_params(params)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_what_a_run_routes_is_its_design_s_own_and_no_matter_of_the_ladder():
+    params = load()
+    params["routing"]["runs"] = ["plain"]
+    params["runs"]["plain"] = {"residual": "mhc", "readouts": "none", "seed": 0}
+    check_params(params)  # the ladder has a run of that name, whose design does not route
+    params["runs"]["plain"] = {**params["ladder"]["runs"]["plain"], "value_residual": "identity"}
+    with pytest.raises(UserError, match=r"routing\.runs: expected runs whose .* routes, and plain has sandwich"):
+        check_params(params)

@@ -82,33 +82,39 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     for name in pairs:
         if name in published:
             raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")
-    _check_designs(params, runs, "runs")
-    _check_designs(params, on_ladder, "ladder.runs")
+    _check_designs(params, {"runs": runs, "ladder.runs": on_ladder})
+    _check_routed(params["routing"]["runs"], runs)
     for settings in published.values():
         read_published_config(settings.path, settings.sequence_length)
     return runs
 
 
-def _check_designs(params: Mapping[str, Any], runs: list[Run], where: str) -> None:
+def _check_designs(params: Mapping[str, Any], sections: Mapping[str, list[Run]]) -> None:
     """Raise `UserError` where a design does not work, or a run asks what it or the text has not.
 
     Args:
-        where: the section that the runs stand in.
+        sections: runs, by the section that they stand in.
     """
-    from perlayer.model.residual.protocol import ResidualDesign
     from perlayer.model.trial import trial_decoder  # takes seconds: it imports torch
 
     optimizer = parse(OptimizerSettings, *recipe(params, "optimizer"))
     length = recipe(params, "data")[0]["sequence_length"]
     tried: dict[tuple[str, str | None], Any] = {}
-    for run in runs:
+    for where, run in ((where, run) for where, runs in sections.items() for run in runs):
         kind = run.residual, run.value_residual
         with at(f"{where}.{run.name}"):
             decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
             for settings in run.algorithms.values():
                 getattr(settings, "check_decoder", lambda decoder: None)(decoder)
                 getattr(settings, "check_length", lambda length: None)(length)
-        if run.name in params["routing"]["runs"] and type(decoder.design).routing is ResidualDesign.routing:
+
+
+def _check_routed(routed: list[str], runs: list[Run]) -> None:
+    """Raise `UserError` where a run is to show how it routes, and its residual design does not."""
+    from perlayer.model.residual.protocol import ResidualDesign, design_class
+
+    for run in runs:
+        if run.name in routed and design_class(run.residual).routing is ResidualDesign.routing:
             raise UserError(
                 f"params.yaml: routing.runs: expected runs whose residual design routes, and {run.name} has "
                 f"{run.residual}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import claims_fared, digits_apart, layers, listed, noise_of, noises_of, signed
+from perlayer.questions.wording import claims_fared, digits_apart, layers, listed, noise_of, noises_of, place, signed
 
 
 class Beside(NamedTuple):
@@ -19,11 +19,7 @@ class Beside(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        if self.noise is None:
-            return "unknown"
-        if abs(self.difference) <= self.noise:
-            return "within"
-        return "above" if self.difference > 0 else "below"
+        return place(self.difference, self.noise)
 
     def __str__(self) -> str:
         digits = digits_apart(self.difference, self.noise)

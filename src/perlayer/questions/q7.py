@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import beyond, claims_fared, layers, listed, noise_of, signed
+from perlayer.questions.wording import claims_fared, layers, listed, noise_of, place, signed
 
 TOKENS = {1: "the next token", 2: "the token after next"}
 
@@ -27,19 +27,15 @@ class Change(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Whether the layer knows more or less of the token, or the runs cannot tell."""
-        if self.noise is None:
-            return "unknown"
-        if not beyond(self.difference, self.noise):
-            return "unclear"
-        return "more" if self.difference < 0 else "less"
+        """Whether the loss lies above or below that without multi-token prediction, or the runs cannot tell."""
+        return place(self.difference, self.noise)
 
 
 # Of the layers that fare alike: what is said of one, and of several.
 OUTCOMES = {
-    "more": ("knows more beyond the noise", "know more beyond the noise"),
-    "less": ("knows less beyond the noise", "know less beyond the noise"),
-    "unclear": ("changes within the noise alone", "change within the noise alone"),
+    "below": ("knows more beyond the noise", "know more beyond the noise"),
+    "above": ("knows less beyond the noise", "know less beyond the noise"),
+    "within": ("changes within the noise alone", "change within the noise alone"),
     "unknown": ("cannot be judged, since no seeds tell the noise", "cannot be judged, since no seeds tell the noise"),
 }
 

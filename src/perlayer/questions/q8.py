@@ -8,7 +8,7 @@ from typing import NamedTuple
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import beyond, claims_fared, listed, noise_of, signed
+from perlayer.questions.wording import beyond, claims_fared, listed, noise_of, place, signed
 
 SIZES = 4  # as many as the question was asked of
 
@@ -25,17 +25,13 @@ class Size(NamedTuple):
     @property
     def outcome(self) -> str:
         """Where the last layer ends beside the plain model, or that the runs cannot tell."""
-        if self.noise is None:
-            return "unknown"
-        if not beyond(self.difference, self.noise):
-            return "unclear"
-        return "below" if self.difference < 0 else "above"
+        return place(self.difference, self.noise)
 
 
 OUTCOMES = {
     "below": "below the plain model beyond the noise",
     "above": "above the plain model beyond the noise",
-    "unclear": "within the noise of the plain model",
+    "within": "within the noise of the plain model",
     "unknown": "where no seeds tell the noise",
 }
 

@@ -58,6 +58,15 @@ def beyond(value: float, noise: float | None) -> bool:
     return noise is not None and abs(value) > noise
 
 
+def place(difference: float, noise: float | None) -> str:
+    """Where a difference from the baseline puts it: above, below, within the noise, or unknown where that is."""
+    if noise is None:
+        return "unknown"
+    if not beyond(difference, noise):
+        return "within"
+    return "above" if difference > 0 else "below"
+
+
 def claims_fared(
     connection: duckdb.DuckDBPyConnection, question: str, claim: str = "published claim", here: str | None = None
 ) -> str:

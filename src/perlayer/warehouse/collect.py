@@ -118,9 +118,8 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
     That is layers.parquet in `metrics_dir`/runs/RUN and `metrics_dir`/ladder/RUNG_RUN, and the one table in each
-    `metrics_dir`/analyses/STAGE/NAME. The
-    tables of the warehouse (runs, layer_metrics, dissections) are sorted, so the same results give the same bytes. What
-    has no results at the current size is absent, which is no error.
+    `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections) are sorted, so the
+    same results give the same bytes. What has no results at the current size is absent, which is no error.
 
     Args:
         params: all of params.yaml.
