@@ -67,8 +67,15 @@ def dissection(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
     for name, value in profile["depths"].items():
         add("depth_score", f"effective_depth_{name}", layers, value, stats=("mean",))
         add("depth_score", f"effective_depth_{name}_share", layers, value / layers, stats=("mean",))
-    table = pd.DataFrame(rows).assign(run=run, size=size, text=None, position=None, token=None)
-    types = {"layer": "int16", "other_layer": "Int16", "text": "string", "position": "Int32", "token": "string"}
+    table = pd.DataFrame(rows).assign(run=run, size=size, text=None, position=None, token=None, strength=None)
+    types = {
+        "layer": "int16",
+        "other_layer": "Int16",
+        "text": "string",
+        "position": "Int32",
+        "token": "string",
+        "strength": "Float64",
+    }
     return table.astype(types)
 
 

@@ -22,7 +22,19 @@ LAYERS = 6
 STEPS = 120
 PARAMETERS = 1000  # a layer
 TOKENS = 2048  # a step
-DISSECTION = ["analysis", "layer", "sublayer", "other_layer", "stat", "metric", "text", "position", "token", "value"]
+DISSECTION = [
+    "analysis",
+    "layer",
+    "sublayer",
+    "other_layer",
+    "stat",
+    "metric",
+    "text",
+    "position",
+    "token",
+    "strength",
+    "value",
+]
 
 ORDINARY = {1: 3.2, 2: 3.0, 3: 2.95, 4: 2.92, 5: 2.90, 6: 2.89}
 GAPS = {
@@ -366,8 +378,15 @@ def routing(run: str, size: str = "nano") -> pd.DataFrame:
             row = {"layer": layer, "sublayer": sublayer, "other_layer": other}
             rows.append({**row, "stat": stat, "metric": metric, "value": float(value)})
     table = pd.DataFrame(rows).assign(run=run, size=size, analysis="routing")
-    table = table.assign(text=None, position=None, token=None)
-    types = {"layer": "int16", "other_layer": "Int16", "text": "string", "position": "Int32", "token": "string"}
+    table = table.assign(text=None, position=None, token=None, strength=None)
+    types = {
+        "layer": "int16",
+        "other_layer": "Int16",
+        "text": "string",
+        "position": "Int32",
+        "token": "string",
+        "strength": "Float64",
+    }
     return table.astype(types)[["run", "size", *DISSECTION]]
 
 
@@ -426,7 +445,7 @@ def in_memory(rows, runs, depth=2, question=None):
         if "analysis" in table:  # the tables of all stages together
             dissected = table[table["analysis"].notna()]
             _insert(connection, "dissections", dissected[["run", *DISSECTION]])
-            alone = ["analysis", "sublayer", "stat", "text", "position", "token"]
+            alone = ["analysis", "sublayer", "stat", "text", "position", "token", "strength"]
             table = table[table["analysis"].isna()].drop(columns=alone)
         _insert(connection, "layer_metrics", table)
     return connection

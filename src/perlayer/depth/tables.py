@@ -23,6 +23,7 @@ SCHEMA = pa.schema(
         ("text", pa.string()),
         ("position", pa.int32()),
         ("token", pa.string()),
+        ("strength", pa.float64()),
         ("value", pa.float64()),
     ]
 )
@@ -41,6 +42,7 @@ class Number:
     other_layer: int | None = None  # what else the number is about, where it is about two places
     text: str | None = None  # the text, or group of texts, that it is about; None: all held-out text
     position: int | None = None  # the token of that text, from 0, that it is about
+    strength: float | None = None  # how strong the change was, where one change has several
 
 
 def dissections_table(

@@ -61,11 +61,12 @@ DISSECTIONS = Table(
         "text": "VARCHAR",
         "position": "INTEGER",
         "token": "VARCHAR",
+        "strength": "DOUBLE",
         "value": "DOUBLE",
     },
     order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
-    "position NULLS FIRST",
-    key="analysis, layer, sublayer, other_layer, stat, metric, text, position",
+    "position NULLS FIRST, strength NULLS FIRST",
+    key="analysis, layer, sublayer, other_layer, stat, metric, text, position, strength",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
 WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training

@@ -81,6 +81,7 @@ CREATE TABLE dissections (
     text VARCHAR,
     position INTEGER,
     token VARCHAR,
+    strength DOUBLE,
     value DOUBLE NOT NULL
 );
 COMMENT ON TABLE dissections IS 'One row a number: what one finished model showed when it was taken apart';
@@ -94,4 +95,5 @@ COMMENT ON COLUMN dissections.metric IS 'What was measured. Routing: read, write
 COMMENT ON COLUMN dissections.text IS 'The text that the number is about, window K for the K-th held-out sequence, whose last tokens stand for an answer; null for all texts together';
 COMMENT ON COLUMN dissections.position IS 'The token of that text, from 0; null where it is about no single one';
 COMMENT ON COLUMN dissections.token IS 'What that token says';
+COMMENT ON COLUMN dissections.strength IS 'How strong the change was, where one kind of change is made at several strengths; else null';
 COMMENT ON COLUMN dissections.value IS 'The number';
