@@ -1,9 +1,9 @@
-"""The check of every choice, and which files of code each run uses.
+"""The check of every choice, and which files of code each stage and each run uses.
 
-A run is trained again when those change and not when others do.
-
-DVC's dependencies cannot be conditional on a run's optional keys. The plan makes them so: a run depends on its plan,
-which holds the hashes of its residual design and its algorithms, and a plan that comes out the same changes nothing.
+A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's optional
+keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a stage
+depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design and
+the algorithms of its run. A file that comes out the same changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from perlayer.closure import import_closure
+from perlayer.closure import ImportClosure
 from perlayer.data.settings import DataSettings
 from perlayer.depth.settings import DepthRuns, DepthSettings, MapSettings, RoutedRuns, parse_pairs
 from perlayer.errors import UserError, at
@@ -130,31 +130,47 @@ def _check_named(names: list[str], runs: list[Run], where: str) -> None:
             raise UserError(f"params.yaml: {where}: expected names of runs ({', '.join(known)}), found {name!r}")
 
 
-def run_files(run: Run, package: Path) -> list[Path]:
+def run_files(run: Run, closure: ImportClosure) -> list[Path]:
     """The files of designs and algorithms that `run` uses, directly or through imports.
 
     Of the folder of an algorithm those are the files that lie in it, not in folders below, and what `files()` of its
     settings names, if they have such a method.
 
     Args:
-        package: the folder of the package `perlayer`.
+        closure: of the package `perlayer`.
     """
+    package = closure.package
     roots = [package / "model" / "residual" / f"{run.residual}.py"]
     for name, settings in run.algorithms.items():
         folder = package / "algorithms" / name
         roots += sorted(folder.glob("*.py"))
         roots += [folder / file for file in getattr(settings, "files", list)()]
     optional = (package / "model" / "residual", package / "algorithms")
-    return sorted(path for path in import_closure(roots, package) if any(folder in path.parents for folder in optional))
+    return sorted(path for path in closure.of(roots) if any(folder in path.parents for folder in optional))
+
+
+def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
+    """The files that a stage uses whatever its run: its script, how every stage starts, and all that these import."""
+    scripts = {script, script.with_name("_run.py")}
+    return sorted(closure.of(scripts) | scripts)
 
 
 def write_plans(runs: Iterable[Run], destination: Path) -> None:
-    """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path in the package."""
-    destination.mkdir(parents=True, exist_ok=True)
-    package = ALGORITHMS.parent
+    """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path from the project."""
+    closure = ImportClosure(ALGORITHMS.parent)
     for run in runs:
-        hashes = {
-            path.relative_to(package).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in run_files(run, package)
-        }
-        (destination / f"{run.name}.json").write_text(json.dumps({"files": hashes}, indent=1) + "\n")
+        _write_hashes(run_files(run, closure), destination / f"{run.name}.json")
+
+
+def write_code(stages: Path, destination: Path) -> None:
+    """Write `destination/STAGE.json` for each script in `stages`: the SHA-256 of each file that it uses."""
+    closure = ImportClosure(ALGORITHMS.parent)
+    for script in sorted(stages.resolve().glob("[!_]*.py")):
+        _write_hashes(stage_files(script, closure), destination / f"{script.stem}.json")
+
+
+def _write_hashes(files: Iterable[Path], destination: Path) -> None:
+    project = ALGORITHMS.parents[2]
+    hashes = {path.relative_to(project).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    destination.write_text(json.dumps({"files": hashes}, indent=1) + "\n")
