@@ -13,10 +13,14 @@ from perlayer.report.figures import (
     depth_and_width,
     depth_profile,
     depth_scores,
+    erasure,
+    integrated_gradients,
+    linear_maps,
     skip_effects,
 )
 
 MODULES = (contributions, skip_effects, depth_profile, depth_scores)
+TOKEN_MODULES = (erasure, integrated_gradients)
 LABELS = ["baseline", "separate heads", "shared head"]
 
 
@@ -77,6 +81,75 @@ def test_depth_scores_have_noise_and_layers(connection):
     assert list(right.get_lines()[3].get_xdata()) == [4] * 3
 
 
+@pytest.mark.parametrize("module, first, unseen", [(erasure, 0, 0), (integrated_gradients, 1, 1)])
+def test_maps_of_tokens_show_one_text(connection, module, first, unseen):
+    column = "attribution" if first else "erasure"
+    table = module.data(connection)
+    assert set(table["text"]) == {"window 1"} and set(table["label"]) == set(LABELS)  # window 2 has fewer tokens
+    figure = settled(module, connection)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert titles(figure) == LABELS and len({axes.images[0].get_clim() for axes in maps}) == 1
+    until = PROFILE["tokens"]["window 1"][column]
+    for axes in maps:
+        values = axes.images[0].get_array()
+        assert values.shape == (7 - first, 1 + len(until) + made_up_depth.PREDICTING + unseen)
+        assert abs(values[until[0] - first, 1]) == 0.16 and abs(values[until[0] + 1 - first, 1]) == 0.14
+        marks = axes.collections[0].get_segments()
+        assert [tuple(mark[:, 1]) for mark in marks] == [(end + 0.5, end + 0.5) for end in until]
+        assert [tuple(mark[:, 0]) for mark in marks] == [(n - 0.5, n + 0.5) for n in range(1, len(until) + 1)]
+    assert [tick.get_text() for tick in maps[-1].get_xticklabels()] == list("abcdefghi")[: values.shape[1]]
+
+
+def test_the_first_token_does_not_set_the_scale(connection, monkeypatch):
+    table = integrated_gradients.data(connection)
+    table.loc[table["position"] == 0, "attribution"] = 7.0
+    table.loc[table["position"] == 3, "attribution"] = -0.4
+    monkeypatch.setattr(integrated_gradients, "data", lambda _: table)
+    figure = settled(integrated_gradients, connection)
+    assert figure.axes[0].images[0].get_clim() == (-0.4, 0.4)
+    assert {"+0.1", "\N{MINUS SIGN}0.001"} <= set(texts(figure))
+
+
+@pytest.mark.filterwarnings("error")
+def test_tokens_are_written_as_they_are(connection, monkeypatch):
+    words = [" of", "\n", "$a$", "<|begin_of_text|>", None, "\ufffd", "h", "i"]
+    table = erasure.data(connection)
+    table["token"] = table["position"].map(dict(enumerate(words)))
+    monkeypatch.setattr(erasure, "data", lambda _: table)
+    maps = [axes for axes in settled(erasure, connection).axes if axes.images]
+    assert [tick.get_text() for tick in maps[-1].get_xticklabels()] == [
+        "\u2423of", "\u21b5", "$a$", "<|begin_\u2026", "", "\ufffd", "h", "i",
+    ]  # fmt: skip
+
+
+def test_linear_maps_show_their_diagonal_and_the_mean(connection):
+    figure = settled(linear_maps, connection)
+    assert titles(figure) == ["shallow to deep", "baseline to\nseparate", "seed to seed"]
+    axes = figure.axes[0]
+    errors, means = (image.get_array() for image in axes.images)
+    assert errors.shape == (6, 3) and errors[4, 0] == pytest.approx(0.45) and means[4, 0] == pytest.approx(0.95)
+    diagonal, best = axes.get_lines()
+    (left, right), (low, high) = diagonal.get_data()
+    assert (high - low) / (right - left) == pytest.approx(2) and low == pytest.approx(2 * left)  # to layer 2k from k
+    assert list(zip(*best.get_data())) == [(1, 1), (1, 2), (2, 3), (2, 4), (3, 5), (3, 6)]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "3", "mean"]
+    assert {"0.45", "0.95"} <= {text.get_text() for text in axes.texts}
+    assert len({image.get_clim() for each in figure.axes for image in each.images}) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_many_layers_and_one_kind_are_drawn_without_numbers(gather):
+    table = made_up_depth.maps("wide", [min(-(-layer // 2), 12) for layer in range(1, 31)], 12)
+    table = table[table["metric"].str.startswith("residual")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made_up, "PAIRS", {"wide": ("depth_1", "baseline", [])})
+        runs = {run: made_up.RUNS[run] for run in ("depth_1", "baseline")}
+        with questions.connect(gather(runs, runs, {("depth_maps", "wide"): table})) as connection:
+            figure = settled(linear_maps, connection)
+    maps = [axes for axes in figure.axes if len(axes.images) == 2]
+    assert len(maps) == 1 and not maps[0].texts and len(maps[0].get_yticks()) <= 8
+
+
 def test_loss_by_depth_and_its_regression(connection):
     table = depth_and_width.data(connection)
     row = connection.execute("SELECT intercept, by_depth, runs FROM depth_regression").fetchone()
@@ -109,14 +182,16 @@ def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
                 found = texts(settled(module, connection))
                 assert "Not drawn, not dissected yet: keel_probes, shared" in found
             assert titles(settled(contributions, connection)) == ["baseline", "baseline, 2\nlayers"]
+            assert [titles(settled(module, connection)) for module in TOKEN_MODULES] == [["baseline"]] * 2
             assert "Share of the depth" in texts(settled(depth_scores, connection))
 
 
 @pytest.mark.filterwarnings("error")
 def test_figures_without_dissections_say_so(gather):
     with questions.connect(gather({}, made_up.RUNS)) as connection:
-        for module in MODULES:
+        for module in (*MODULES, *TOKEN_MODULES):
             assert "No finished model has shown yet how it uses its depth." in texts(settled(module, connection))
+        assert "No pair of models has been mapped onto each other yet." in texts(settled(linear_maps, connection))
         assert "No plain model is here yet." in texts(settled(depth_and_width, connection))
 
 

@@ -1,6 +1,8 @@
 """The views of how finished models use their depth, against plain Python over the numbers they were made from."""
 
+import itertools
 import statistics
+from fractions import Fraction
 
 import made_up_depth
 import made_up_results as made_up
@@ -113,7 +115,106 @@ def test_statistics_of_one_model(connection):
     expected["future_share_change"] = expected["future_share_second"] - expected["future_share_first"]
     expected |= {"kl_layer": 5.0, "overlap_layer": 5.0, "kl_distance": 1.0, "overlap_distance": 1.0}
     expected |= PROFILE["scores"]
+    for measure in ("erasure", "attribution"):
+        expected[f"{measure}_depth"], expected[f"{measure}_rise"] = depth_and_rise(PROFILE["tokens"], measure)
     assert found == pytest.approx(expected)
+
+
+def depth_and_rise(tokens, measure):
+    """Mean depth until which tokens matter, and by how much it rises along a text, with a mean of its own for each."""
+    found = [until[measure] for until in tokens.values()]
+    columns = [np.concatenate([np.linspace(0, 1, len(until)) for until in found])]
+    columns += np.repeat(np.eye(len(found)), [len(until) for until in found], axis=0).T.tolist()
+    depths = np.concatenate(found)
+    rise, *_ = np.linalg.lstsq(np.stack(columns, 1), depths, rcond=None)[0]
+    return depths.mean(), rise
+
+
+def test_token_effects_are_one_row_a_token_and_depth(connection):
+    rows = connection.execute(
+        """SELECT layer, token, erasure, attribution, attention_attribution, mlp_attribution FROM token_effects
+        WHERE text = 'window 2' AND position = 1 ORDER BY layer"""
+    ).fetchall()
+    # erasure until layer 5, attribution until layer 1, of the second token
+    shares = [None, -0.3, -0.14, -0.14, -0.14, -0.14, 0.0]
+    erased = [0.3, 0.3, 0.3, 0.3, 0.3, 0.16, 0.0]
+    halves = [share and share / 2 for share in shares]
+    assert rows == [(layer, "b", erased[layer], shares[layer], *[halves[layer]] * 2) for layer in range(7)]
+
+
+def test_token_depths_leave_out_the_first_and_those_that_predict(connection):
+    for measure in ("erasure", "attribution"):
+        for text, tokens in PROFILE["tokens"].items():
+            rows = connection.execute(
+                "SELECT position, until, place, greatest FROM token_depths WHERE measure = ? AND text = ? ORDER BY ALL",
+                [measure, text],
+            ).fetchall()
+            until, count = tokens[measure], len(tokens[measure])
+            assert rows == [(n + 1, until[n], n / (count - 1), 0.3) for n in range(count)]
+
+
+def test_one_token_has_no_rise():
+    alone = {"window 1": {"erasure": [3], "attribution": [2]}}
+    found = statistics_of(over([dissection("a", tokens=alone)], {"a": PLAIN}), "a")
+    assert (found["erasure_depth"], found["attribution_depth"]) == (3.0, 2.0)
+    assert not {"erasure_rise", "attribution_rise"} & {*found}
+
+
+def test_one_layer_leaves_the_embedding():
+    one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:]}
+    connection = over([dissection("a", **one)], {"a": PLAIN}, 1)
+    # After the only layer nothing but what predicts matters.
+    assert connection.execute("SELECT DISTINCT measure, until FROM token_depths").fetchall() == [("erasure", 0)]
+    assert statistics_of(connection, "a") == {}
+
+
+def test_designs_without_a_residual_have_no_depths_of_tokens():
+    table = dissection("a")
+    attending = table[(table["metric"] != "erasure") & ~((table["metric"] == "attribution") & table["sublayer"].isna())]
+    connection = over([attending], {"a": PLAIN})
+    assert not {f"{m}_{what}" for m in ("erasure", "attribution") for what in ("depth", "rise")} & {
+        *statistics_of(connection, "a")
+    }
+    assert connection.execute("SELECT count(attention_attribution) > 0 FROM token_effects").fetchone() == (True,)
+
+
+def test_linear_maps_know_their_diagonal_and_what_maps_best():
+    connection = over([made_up_depth.maps("p", [1, 1, 2, 2, 3, 3], 3)], {})
+    row = connection.execute(
+        """SELECT error, unexplained, penalty, mean_error, from_diagonal, best, layers, source_layers
+        FROM linear_maps WHERE kind = 'residual' AND layer = 5 AND source_layer = 1"""
+    ).fetchone()
+    assert row == pytest.approx((0.45, 0.225, 0.01, 0.95, 5 / 6 - 1 / 3, False, 6, 3))
+    best = connection.execute(
+        "SELECT kind, list(source_layer ORDER BY layer) FROM linear_maps WHERE best GROUP BY kind ORDER BY kind"
+    ).fetchall()  # embeddings map and are mapped with the least error of all
+    assert best == [("contribution", [1] * 6), ("residual", [1, 1, 2, 2, 3, 3])]
+
+
+@pytest.mark.parametrize(
+    "sources, best", [(3, [1, 1, 2, 2, 3, 3]), (4, [4, 1, 2]), (4, [2, 2, 3, 4]), (2, [2, 1, 2, 1, 2]), (1, [1, 1])]
+)
+def test_diagonals_against_all_ways_to_choose_sources(sources, best):
+    layers = len(best)
+    found = over([made_up_depth.maps("p", best, sources)], {}).execute("FROM map_diagonals").df().set_index("kind")
+
+    def distance(chosen):
+        return sum(abs(Fraction(m, sources) - Fraction(n, layers)) for n, m in enumerate(chosen, 1)) / layers
+
+    every = sorted(distance(chosen) for chosen in itertools.product(range(1, sources + 1), repeat=layers))
+    for kind, chosen in (("residual", best), ("contribution", [1] * layers)):
+        row, mine = found.loc[kind], distance(chosen)
+        assert row["distance"] == pytest.approx(float(mine)) and row["least"] == pytest.approx(float(every[0]))
+        assert row["chance"] == pytest.approx(float(sum(every) / len(every)))
+        assert row["p"] == pytest.approx(sum(each <= mine for each in every) / len(every))
+        least = next(each for each in every if sum(other <= each for other in every) >= len(every) / 20)
+        assert row["within_chance"] == pytest.approx(float(least))
+        near = [abs(m * layers - n * sources) for n, m in enumerate(chosen, 1)]
+        nearest = [min(abs(m * layers - n * sources) for m in range(1, sources + 1)) for n in range(1, layers + 1)]
+        assert row["nearest"] == pytest.approx(np.mean([a == b for a, b in zip(near, nearest)]))
+        assert row["error"] == pytest.approx(0.3 + 0.01 * (layers + 1) / 2)
+        assert row["mean_error"] == pytest.approx(0.9 + 0.01 * (layers + 1) / 2)
 
 
 def test_what_happens_in_no_layer_is_one_beyond_the_last():

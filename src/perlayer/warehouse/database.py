@@ -55,9 +55,13 @@ VIEWS = (
     "effective_depths",
     "dissected_runs",
     "contribution_drops",
+    "token_effects",
+    "token_depths",
     "depth_statistics",
     "depth_findings",
     "depth_regression",
+    "linear_maps",
+    "map_diagonals",
 )
 
 
