@@ -57,6 +57,9 @@ VIEWS = (
     "contribution_drops",
     "depth_statistics",
     "depth_findings",
+    "group_scores",
+    "depth_growth",
+    "growth_findings",
     "depth_regression",
 )
 

@@ -6,6 +6,7 @@ They import what draws inside their functions, since the page of the report need
 from perlayer.report.figures import (
     contributions,
     depth_and_width,
+    depth_by_group,
     depth_cost,
     depth_order,
     depth_profile,
@@ -58,6 +59,7 @@ FIGURES = {
         skip_effects,
         depth_profile,
         depth_scores,
+        depth_by_group,
         depth_and_width,
     )
 }
