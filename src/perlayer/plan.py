@@ -16,14 +16,23 @@ from typing import Any
 
 from perlayer.closure import ImportClosure
 from perlayer.data.settings import DataSettings
-from perlayer.depth.settings import DepthRuns, DepthSettings, MapSettings, RoutedRuns, parse_pairs
+from perlayer.depth.prompt_sets import chosen_prompts
+from perlayer.depth.settings import (
+    DepthRuns,
+    DepthSettings,
+    MapSettings,
+    RoutedRuns,
+    parse_pairs,
+    parse_prompts,
+    published_settings,
+)
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import check_keys, parse, recipe
+from perlayer.params import check_keys, ladder_name, parse, recipe
 from perlayer.training.ladder import check_ladder
 from perlayer.training.recipe import parse_recipe
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_size, check_warmup, parse_run
@@ -80,13 +89,17 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    for prompts in parse_prompts(params).values():
+        chosen_prompts(prompts)
     pairs, published = parse_pairs(params), parse_published(params)
-    for name in pairs:
-        if name in published:
-            raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")
+    climbing = {ladder_name(rung, run) for rung in params["ladder"]["rungs"] for run in params["ladder"]["runs"]}
+    _check_apart(pairs, published, "depth_maps", "a published model")
+    _check_apart(pairs, climbing, "depth_maps", "a run of the ladder")
+    _check_apart(published, climbing, "published", "a run of the ladder")
     _check_designs(params, {"runs": runs, "ladder.runs": on_ladder})
     _check_routed(params["routing"]["runs"], runs)
-    for settings in published.values():
+    for name, settings in published.items():
+        published_settings(name, settings.depth)
         read_published_config(settings.path, settings.sequence_length)
     return runs
 
@@ -128,6 +141,12 @@ def _check_named(names: list[str], runs: list[Run], where: str) -> None:
     for name in names:
         if name not in known:
             raise UserError(f"params.yaml: {where}: expected names of runs ({', '.join(known)}), found {name!r}")
+
+
+def _check_apart(names: Iterable[str], others: Iterable[str], where: str, what: str) -> None:
+    for name in names:
+        if name in others:
+            raise UserError(f"params.yaml: {where}.{name}: expected another name than that of {what}")
 
 
 def run_files(run: Run, closure: ImportClosure) -> list[Path]:

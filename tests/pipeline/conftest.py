@@ -27,6 +27,7 @@ routing:
   runs: []
 depth:
   runs: [separate]
+  prompts: {sums: {operands: [2, 4], each: 2}}
 depth_maps: {pair: {from: baseline, to: separate}}
 published: {}
 """

@@ -20,6 +20,7 @@ WITH_MODELS = {
     "routing",
     "depth",
     "depth_maps",
+    "published_depth",
 }
 WITHOUT_TRAINING = [name for name in stages() if name not in WITH_MODELS]
 

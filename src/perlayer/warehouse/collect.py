@@ -83,8 +83,10 @@ ANALYSES = {
     "routing": "routing.runs",
     "depth": "depth.runs",
     "depth_maps": "depth_maps",
+    "published_depth": "published",
 }
-DISSECTING = ("routing", "depth", "depth_maps")  # those whose table is one of dissections, not of per-layer metrics
+# Those whose table is one of dissections, not of per-layer metrics.
+DISSECTING = ("routing", "depth", "depth_maps", "published_depth")
 PUBLISHED = "published"  # the size of a published model, and the section that names them
 NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
@@ -174,6 +176,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
     """
     models = {}
+    runs = {*params["runs"], *(definition["run"] for definition in ladder_definitions(params))}
     for stage, where in ANALYSES.items():
         found: Any = params
         for part in where.split("."):
@@ -183,7 +186,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
         for name in names:
-            if where in NAMING and name in params["runs"]:
+            if where in NAMING and name in runs:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
             if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")

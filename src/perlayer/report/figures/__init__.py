@@ -6,6 +6,7 @@ They import what draws inside their functions, since the page of the report need
 from perlayer.report.figures import (
     contributions,
     depth_and_width,
+    depth_by_group,
     depth_cost,
     depth_order,
     depth_profile,
@@ -64,6 +65,7 @@ FIGURES = {
         erasure,
         integrated_gradients,
         linear_maps,
+        depth_by_group,
         depth_and_width,
     )
 }
