@@ -13,7 +13,7 @@ SEED = 0
 
 
 def rank_correlation(one: Sequence[float], two: Sequence[float]) -> tuple[float, float] | None:
-    """Spearman's rho (ties share their mean rank), and how likely it is at least so high if the order of `two` is random.
+    """Spearman's rho, ties at their mean rank, and how likely it is at least so high if the order of `two` is random.
 
     The probability is exact up to eight values: over all their orders. Beyond, it is estimated from 50,000 of them.
 
