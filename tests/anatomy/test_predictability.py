@@ -15,6 +15,7 @@ from perlayer.anatomy.matrices import initial_matrices, layer_matrices
 from perlayer.anatomy.predictability import (
     PENALTIES,
     PENALTY,
+    describe,
     measure_predictability,
     neighbour_r2,
     predict_layer,
@@ -61,26 +62,25 @@ def r2_by_hand(layers, layer, halves, **ways):
     return r2_score(layers[layer - 1].ravel()[halves[1]], regression.predict(found[halves[1]]))
 
 
-def in_torch(layers):
-    return [torch.from_numpy(layer) for layer in layers]
-
-
-@pytest.mark.parametrize("ways", [{}, {"penalty": 0.3}, {"entries_alone": True}])
-def test_r2_is_that_of_scikit_learn(ways):
+@pytest.mark.parametrize(("penalty", "entries_alone"), [(PENALTY, False), (0.3, False), (PENALTY, True)])
+def test_r2_is_that_of_scikit_learn(penalty, entries_alone):
     layers = related_layers()
-    halves = sampled_entries(torch.from_numpy(layers[0]), 150)
-    expected = [r2_by_hand(layers, layer, [half.numpy() for half in halves], **ways) for layer in (1, 2, 3, 4)]
-    assert neighbour_r2(in_torch(layers), halves, **ways) == pytest.approx(expected, rel=1e-9)
+    entries = sampled_entries(torch.from_numpy(layers[0]), 150)
+    described = describe([torch.from_numpy(layer) for layer in layers], entries)
+    halves = entries[:75].numpy(), entries[75:].numpy()
+    ways = {"penalty": penalty, "entries_alone": entries_alone}
+    expected = [r2_by_hand(layers, layer, halves, **ways) for layer in (1, 2, 3, 4)]
+    found = neighbour_r2(described[..., :1] if entries_alone else described, penalty)
+    assert found == pytest.approx(expected, rel=1e-9)
     assert min(expected) > 0.1  # so that there is something to predict
 
 
-def test_a_sample_is_two_halves_of_different_entries():
+def test_a_sample_holds_different_entries_the_same_for_all_matrices():
     matrix = torch.zeros(7, 9)
     for entries, expected in ((20, 20), (1000, 63)):
-        one, two = sampled_entries(matrix, entries)
-        assert len({*one.tolist(), *two.tolist()}) == expected and abs(len(one) - len(two)) <= 1
-        assert {*one.tolist(), *two.tolist()} <= set(range(63))
-    assert torch.equal(sampled_entries(matrix, 20)[0], sampled_entries(torch.ones(9, 7), 20)[0])
+        found = sampled_entries(matrix, entries).tolist()
+        assert len(found) == len(set(found)) == expected and set(found) <= set(range(63))
+    assert found != sorted(found) and torch.equal(sampled_entries(matrix, 20), sampled_entries(torch.ones(9, 7), 20))
 
 
 def test_another_order_takes_other_neighbours():
@@ -88,19 +88,17 @@ def test_another_order_takes_other_neighbours():
     generator = torch.Generator().manual_seed(1)
     for _ in range(7):  # a random walk: its neighbours know an entry best, and steps further off less
         walk.append(walk[-1] + torch.randn(40, 50, generator=generator, dtype=torch.float64))
-    walk = walk[1:]
-    halves = sampled_entries(walk[0], 2000)
-    inside = slice(1, -1)
-    ordered, shuffled = neighbour_r2(walk, halves), shuffled_r2(walk, halves)
-    assert np.mean(ordered[inside]) > np.mean(shuffled[inside]) + 0.05
-    # Two layers have one order.
-    assert shuffled_r2(walk[:2], halves) == pytest.approx(neighbour_r2(walk[:2], halves))
+    described = describe(walk[1:], sampled_entries(walk[0], 2000))
+    ordered, shuffled = neighbour_r2(described), shuffled_r2(described)
+    assert np.mean(ordered[1:-1]) > np.mean(shuffled[1:-1]) + 0.05
+    # Two layers have the same neighbours in any order.
+    assert shuffled_r2(described[:2]) == pytest.approx(neighbour_r2(described[:2]))
 
 
 def test_independent_layers_predict_nothing():
     generator = torch.Generator().manual_seed(2)
     layers = [torch.randn(64, 64, generator=generator, dtype=torch.float64) for _ in range(4)]
-    assert neighbour_r2(layers, sampled_entries(layers[0], 4096)) == pytest.approx([0] * 4, abs=0.02)
+    assert neighbour_r2(describe(layers, sampled_entries(layers[0], 4096))) == pytest.approx([0] * 4, abs=0.02)
 
 
 def test_every_kind_has_its_numbers_beside_its_controls():
@@ -113,7 +111,7 @@ def test_every_kind_has_its_numbers_beside_its_controls():
         short = kind.split(".")[1]
         for metric, matrices in (("r2", trained), ("r2_initial", initial)):
             layers = [matrix.double().numpy() for matrix in matrices[f"{kind}.weight"]]
-            halves = [half.numpy() for half in sampled_entries(torch.from_numpy(layers[0]), 200)]
+            halves = np.array_split(sampled_entries(torch.from_numpy(layers[0]), 200).numpy(), 2)
             expected = [r2_by_hand(layers, layer, halves) for layer in (1, 2, 3, 4)]
             assert [found[layer, short, metric, None] for layer in (1, 2, 3, 4)] == pytest.approx(expected)
         assert found[2, short, "r2_by_penalty", PENALTY] == found[2, short, "r2", None]
@@ -128,7 +126,7 @@ def test_a_predicted_layer_is_that_of_scikit_learn(monkeypatch):
         assert set(predicted) == {name for name, parameter in block.named_parameters() if parameter.ndim == 2}
         for name in ("self_attn.v_proj.weight", "mlp.gate_proj.weight"):
             layers = [each.get_parameter(name).numpy() for each in decoder.model.layers]
-            places = sampled_entries(torch.from_numpy(layers[0]), 200)[0].numpy()
+            places = sampled_entries(torch.from_numpy(layers[0]), 200)[: min(200, layers[0].size) // 2].numpy()
             regression, found = fitted(layers, layer, places)
             expected = regression.predict(found).reshape(layers[0].shape)
             torch.testing.assert_close(predicted[name], torch.from_numpy(expected).float())

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from perlayer.anatomy.matrices import Matrices, in_float64, layer_matrices, short_name
+from perlayer.anatomy.matrices import Matrices, layer_matrices, short_name
 from perlayer.depth.ridge import Moments, Ridge
 from perlayer.depth.tables import SINGLE, Number
 from perlayer.model.decoder import Decoder
@@ -40,17 +39,17 @@ def measure_predictability(trained: Matrices, initial: Matrices, settings: Anato
     A model of one layer has no numbers.
     """
     numbers = []
-    for name in trained:
-        layers, untrained = in_float64(trained[name]), in_float64(initial[name])
+    for name, layers in trained.items():
         entries = sampled_entries(layers[0], settings.entries)
+        described = describe(layers, entries)
         found = {
-            ("r2", SINGLE, None): neighbour_r2(layers, entries),
-            ("r2_initial", SINGLE, None): neighbour_r2(untrained, entries),
-            ("r2_shuffled", "mean", None): shuffled_r2(layers, entries),
-            ("r2_entries_alone", SINGLE, None): neighbour_r2(layers, entries, entries_alone=True),
+            ("r2", SINGLE, None): neighbour_r2(described),
+            ("r2_initial", SINGLE, None): neighbour_r2(describe(initial[name], entries)),
+            ("r2_shuffled", "mean", None): shuffled_r2(described),
+            ("r2_entries_alone", SINGLE, None): neighbour_r2(described[..., :1]),
         }
         for penalty in PENALTIES:
-            found["r2_by_penalty", SINGLE, penalty] = neighbour_r2(layers, entries, penalty)
+            found["r2_by_penalty", SINGLE, penalty] = neighbour_r2(described, penalty)
         for (metric, stat, strength), values in found.items():
             numbers += [
                 Number(layer, short_name(name), metric, stat, value, strength=strength)
@@ -67,99 +66,93 @@ def predict_layer(decoder: Decoder, layer: int, settings: AnatomySettings) -> di
     """
     predicted = {}
     for name, layers in layer_matrices(decoder).items():
-        target, neighbours = layers[layer - 1].double(), in_float64(neighbours_of(layers, layer))
-        fitted_to, _ = sampled_entries(target, settings.entries)
-        prediction = fit(target, neighbours, fitted_to, PENALTY)
+        target, neighbours = layers[layer - 1], [layers[other - 1] for other in neighbours_of(layer, len(layers))]
+        fitted_to, _ = sampled_entries(target, settings.entries).tensor_split(2)
+        regression = Regression(_beside(describe(neighbours, fitted_to)), target.flatten()[fitted_to], PENALTY)
         entries = torch.arange(target.numel(), device=target.device).split(ENTRIES_AT_ONCE)
-        predicted[name] = torch.cat([prediction.of(some) for some in entries]).view_as(target).float()
+        parts = [regression.predict(_beside(describe(neighbours, some))) for some in entries]
+        predicted[name] = torch.cat(parts).view_as(target).float()
     return predicted
 
 
-def sampled_entries(matrix: Tensor, entries: int) -> tuple[Tensor, Tensor]:
-    """Which entries of a matrix, flattened, are fitted to, and which measure: int64, halves of a random sample.
+def sampled_entries(matrix: Tensor, entries: int) -> Tensor:
+    """Random places in a matrix, flattened: int64 (entries,), all of them where there are fewer.
 
-    The sample is the same for all matrices of as many entries; all of them where there are fewer.
+    The same for all matrices of as many entries. The first half is fitted to, the second measures.
     """
-    order = torch.randperm(matrix.numel(), generator=random_stream(SEED, "entries"))[:entries].to(matrix.device)
-    return order.tensor_split(2)
+    return torch.randperm(matrix.numel(), generator=random_stream(SEED, "entries"))[:entries].to(matrix.device)
 
 
-def neighbours_of(layers: Sequence[Tensor], layer: int) -> list[Tensor]:
-    """The matrices before and after that of a layer, from 1; the first and the last layer have one neighbour."""
-    return [layers[other - 1] for other in (layer - 1, layer + 1) if 1 <= other <= len(layers)]
+def neighbours_of(layer: int, layers: int) -> list[int]:
+    """The layers before and after one, all from 1; the first and the last have one neighbour."""
+    return [other for other in (layer - 1, layer + 1) if 1 <= other <= layers]
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """A matrix as a ridge regression on features of its neighbours, each brought to unit variance."""
+def describe(layers: Sequence[Tensor], entries: Tensor) -> Tensor:
+    """Entries of matrices of one shape, and the rows and columns that they stand in: float64 (layers, entries, 5).
 
-    ridge: Ridge
-    penalty: float
-    neighbours: Sequence[Tensor]
-    scale: Tensor
-    entries_alone: bool
-
-    def of(self, entries: Tensor) -> Tensor:
-        """The predicted entries, float64, at places int64 in the flattened matrix."""
-        found = features(self.neighbours, entries, self.entries_alone)
-        return self.ridge.predict(found / self.scale, self.penalty)[:, 0]
-
-
-def fit(
-    target: Tensor, neighbours: Sequence[Tensor], entries: Tensor, penalty: float, entries_alone: bool = False
-) -> Prediction:
-    """Predict `target` from `neighbours`, float64 of one shape, fitted to some of its entries.
-
-    Minimises the mean squared error + penalty x the sum of squared weights; the bias is free.
+    The entry itself, mean and standard deviation of its row, and of its column.
     """
-    found = features(neighbours, entries, entries_alone)
-    scale = found.std(0, correction=0)
-    scale = torch.where(scale > 0, scale, 1.0)  # a feature that never changes is no more than a bias
-    moments = Moments()
-    moments.add(found / scale, target.flatten()[entries][:, None])
-    return Prediction(Ridge(moments), penalty, neighbours, scale, entries_alone)
+    width = layers[0].shape[1]
+    row, column = entries // width, entries % width
+    described = []
+    for matrix in layers:
+        found = [matrix.flatten()[entries]]
+        for dimension, place in ((1, row), (0, column)):
+            deviation, mean = torch.std_mean(matrix.double(), dimension, correction=0)
+            found += [mean[place], deviation[place]]
+        described.append(torch.stack([each.double() for each in found], 1))
+    return torch.stack(described)
 
 
-def features(neighbours: Sequence[Tensor], entries: Tensor, entries_alone: bool = False) -> Tensor:
-    """What is known of some entries from neighbours: float64 (entries, features).
+def _beside(described: Tensor) -> Tensor:
+    """Of all layers beside each other: (layers, entries, features) to (entries, layers x features)."""
+    return described.transpose(0, 1).flatten(1)
 
-    For each neighbour its own entry there, and mean and standard deviation of its row and of its column there.
+
+class Regression:
+    """Ridge regression on inputs of unit variance, with a free bias.
+
+    Minimises the mean squared error + penalty x the sum of squared weights.
     """
-    found = []
-    for matrix in neighbours:
-        found.append(matrix.flatten()[entries])
-        if not entries_alone:
-            row, column = entries // matrix.shape[1], entries % matrix.shape[1]
-            for dimension, place in ((1, row), (0, column)):
-                found += [matrix.mean(dimension)[place], matrix.std(dimension, correction=0)[place]]
-    return torch.stack(found, 1)
+
+    def __init__(self, inputs: Tensor, outputs: Tensor, penalty: float):
+        """Fit to float64 (entries, inputs) and (entries,)."""
+        scale = inputs.std(0, correction=0)
+        self.scale = torch.where(scale > 0, scale, 1.0)  # what never changes is no more than a bias
+        self.penalty = penalty
+        moments = Moments()
+        moments.add(inputs / self.scale, outputs[:, None])
+        self.ridge = Ridge(moments)
+
+    def predict(self, inputs: Tensor) -> Tensor:
+        """(entries, inputs) to (entries,), float64."""
+        return self.ridge.predict(inputs / self.scale, self.penalty)[:, 0]
 
 
-def neighbour_r2(
-    layers: Sequence[Tensor], entries: tuple[Tensor, Tensor], penalty: float = PENALTY, entries_alone: bool = False
-) -> list[float]:
-    """R2 of every layer predicted from its neighbours; none where there is but one layer.
+def neighbour_r2(described: Tensor, penalty: float = PENALTY) -> list[float]:
+    """R2 of the entries of every layer, predicted from what `describe` says of its neighbours; none of one layer.
 
     Args:
-        layers: float64, of one shape.
-        entries: those that are fitted to, and those that R2 is of.
+        described: float64 (layers, entries, features), the entry first; the second half of the entries measures.
     """
-    if len(layers) < 2:
-        return []
-    fitted_to, measured = entries
     found = []
-    for layer, target in enumerate(layers, 1):
-        predicted = fit(target, neighbours_of(layers, layer), fitted_to, penalty, entries_alone).of(measured)
-        true = target.flatten()[measured]
-        found.append(1 - ((true - predicted).square().sum() / (true - true.mean()).square().sum()).item())
+    for layer, own in enumerate(described, 1):
+        neighbours = neighbours_of(layer, len(described))
+        if neighbours:
+            (inputs, others), (outputs, true) = (
+                some.tensor_split(2) for some in (_beside(described[[other - 1 for other in neighbours]]), own[:, 0])
+            )
+            missed = true - Regression(inputs, outputs, penalty).predict(others)
+            found.append(1 - (missed.square().sum() / (true - true.mean()).square().sum()).item())
     return found
 
 
-def shuffled_r2(layers: Sequence[Tensor], entries: tuple[Tensor, Tensor]) -> list[float]:
-    """R2 of every layer when its neighbours are others, mean over random orders of the layers."""
-    draw, found = random.Random(SEED), [[] for _ in layers]
+def shuffled_r2(described: Tensor) -> list[float]:
+    """The same when the neighbours of a layer are others: mean over random orders of the layers."""
+    draw, found = random.Random(SEED), [[] for _ in described]
     for _ in range(SHUFFLES):
-        order = draw.sample(range(len(layers)), len(layers))
-        for place, r2 in zip(order, neighbour_r2([layers[place] for place in order], entries)):
+        order = draw.sample(range(len(described)), len(described))
+        for place, r2 in zip(order, neighbour_r2(described[order])):
             found[place].append(r2)
     return [fmean(each) for each in found if each]

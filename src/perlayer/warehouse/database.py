@@ -58,6 +58,16 @@ VIEWS = (
     "depth_statistics",
     "depth_findings",
     "depth_regression",
+    "anatomy_runs",
+    "ablations",
+    "manipulations",
+    "recoveries",
+    "predictability",
+    "replacements",
+    "delta_correlations",
+    "weight_components",
+    "anatomy_statistics",
+    "anatomy_findings",
 )
 
 
