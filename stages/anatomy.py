@@ -14,6 +14,7 @@ def anatomy(params, name):
     anatomize_run(
         name,
         params["size"],
+        params["runs"][name]["seed"],
         parse(AnatomySettings, *recipe(params, "anatomy")),
         shards=Path("data/shards"),
         models=Path("data/models"),

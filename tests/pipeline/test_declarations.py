@@ -133,6 +133,7 @@ def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypa
     tracked = [
         path.replace("${size}", size)
         .replace("${key}", arguments[0] if arguments else "")
+        .replace("${item}", arguments[0] if arguments else "")
         .replace("${item.rung}", arguments[0] if arguments else "")
         .replace("${item.run}", arguments[-1] if arguments else "")
         for path in stages()[name].get("params", [])

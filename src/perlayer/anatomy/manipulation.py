@@ -5,7 +5,7 @@ Wietrzykowski 2026 (arXiv 2603.19348), who names scaling by 0.9; the other kinds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -20,6 +20,7 @@ from perlayer.anatomy.changes import (
     zeros,
 )
 from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document
+from perlayer.anatomy.predictability import predict_layer
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.depth.tables import Number
 from perlayer.model.decoder import Decoder
@@ -35,26 +36,36 @@ def measure_manipulation(
     - `scale`: zero, so that scaling by 0.9 is strength 0.1.
     - `noise`: themselves plus normal noise of each matrix's standard deviation.
     - `neighbour_interpolation`: the mean of the neighbours; `neighbour_copy`: the layer before, or after the first.
+    - `predicted`: what the neighbours' matrices predict.
     - `random`: normal draws with the standard deviation of each matrix, the floor.
 
     A model of one layer has no neighbours, and no numbers of them.
     """
-    kinds: dict[str, Callable[[Decoder, int], dict[str, Tensor]]] = {
-        "scale": zeros,
-        "noise": with_noise,
-        "random": drawn_anew,
-    }
-    if decoder.config.layers > 1:
-        kinds |= {"neighbour_interpolation": neighbour_average, "neighbour_copy": neighbour_copy}
     draws, numbers = draw_documents(len(text.targets), settings.resamples), []
     for layer in layers:
-        towards = {kind: {layer: weights(decoder, layer)} for kind, weights in kinds.items()}
-        ways = [(kind, strength) for kind in kinds for strength in settings.strengths]
+        towards = {kind: {layer: weights} for kind, weights in others(decoder, layer, settings).items()}
+        ways = [(kind, strength) for kind in towards for strength in settings.strengths]
         changes = [WeightChange(towards[kind], strength) for kind, strength in ways]
         before, *after = nats_by_document(decoder, text, changes, settings.tokens_at_once)
         for (kind, strength), nats in zip(ways, after):
             numbers += degradation(before, nats, text.targets, draws).numbers(layer, None, kind, strength)
     return numbers
+
+
+def others(decoder: Decoder, layer: int, settings: AnatomySettings) -> dict[str, dict[str, Tensor]]:
+    """Towards what the weights of a layer move, by the kind of manipulation."""
+    found = {
+        "scale": zeros(decoder, layer),
+        "noise": with_noise(decoder, layer),
+        "random": drawn_anew(decoder, layer),
+    }
+    if decoder.config.layers > 1:
+        found |= {
+            "neighbour_interpolation": neighbour_average(decoder, layer),
+            "neighbour_copy": neighbour_copy(decoder, layer),
+            "predicted": predict_layer(decoder, layer, settings),
+        }
+    return found
 
 
 def unimportant_layers(ablation: Sequence[Number], most: int) -> list[int]:

@@ -13,6 +13,7 @@ from perlayer.model.published_settings import PublishedSettings
 from perlayer.training.process import prepare_process
 
 SIZE = "published"  # what the tables call the recipe of a model that is not ours
+SEED = 0  # of the draw that stands for such a model before training
 
 
 def anatomize_published(
@@ -37,4 +38,5 @@ def anatomize_published(
     device = prepare_process(machine)
     steps = settings.recovery_steps if with_recovery else 0
     settings = replace(settings, sequences=model.sequences, recovery_steps=steps)
-    publish(name, SIZE, load_published(model.path, model.sequence_length).to(device), settings, shards, metrics)
+    decoder = load_published(model.path, model.sequence_length).to(device)
+    publish(name, SIZE, decoder, SEED, settings, shards, metrics)
