@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -49,6 +49,8 @@ def changed_run(decoder: Decoder, untouched: UntouchedRun, change: Intervention 
     if isinstance(change, Intervention):
         (trace,) = rerun(decoder, untouched, [change])
         return trace
+    # a state may hold what its next sublayer reads, made with the weights of that sublayer; a detached one does not
+    untouched = replace(untouched, states=tuple(decoder.design.detach(state) for state in untouched.states))
     nowhere = torch.zeros(1, 1, dtype=torch.bool, device=untouched.tokens.device)
     from_there_on = skip("layer", min(change.towards), nowhere)  # which skips nothing
     with weights_changed(decoder, change):
