@@ -45,7 +45,7 @@ class AnatomySettings:
         for key in ("tokens_at_once", "entries", "manipulated_layers", "recovery_batch", "recovery_every"):
             require(getattr(self, key) >= 1, key, "at least 1", getattr(self, key))
         fits = all(is_number(strength) and 0 < strength <= 1 for strength in self.strengths)
-        rises = fits and self.strengths == sorted(set(self.strengths))
+        rises = bool(self.strengths) and fits and self.strengths == sorted(set(self.strengths))
         require(rises, "strengths", "rising numbers above 0 and up to 1", self.strengths)
         for key in ("noise", "recovery_learning_rate", "recovery_within"):
             require(getattr(self, key) > 0, key, "a positive number", getattr(self, key))
