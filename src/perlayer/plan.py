@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from perlayer.anatomy.settings import AnatomyRuns, AnatomySettings
 from perlayer.closure import ImportClosure
 from perlayer.data.settings import DataSettings
 from perlayer.depth.prompt_sets import chosen_prompts
@@ -47,6 +48,7 @@ SECTIONS = (
     "routing",
     "depth",
     "depth_maps",
+    "anatomy",
     "published",
 )
 RECIPE_SECTIONS = {
@@ -59,6 +61,7 @@ RECIPE_SECTIONS = {
     "tuned_lens": TunedLensSettings,
     "depth": DepthSettings,
     "depth_maps": MapSettings,
+    "anatomy": AnatomySettings,
 }
 
 
@@ -89,6 +92,8 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
+    _check_named(anatomy.runs, runs, "anatomy.runs")
     for prompts in parse_prompts(params).values():
         chosen_prompts(prompts)
     pairs, published = parse_pairs(params), parse_published(params)
@@ -96,6 +101,12 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_apart(pairs, published, "depth_maps", "a published model")
     _check_apart(pairs, climbing, "depth_maps", "a run of the ladder")
     _check_apart(published, climbing, "published", "a run of the ladder")
+    for name in anatomy.published_recovery:
+        if name not in published:
+            raise UserError(
+                "params.yaml: anatomy.published_recovery: expected names of published models "
+                f"({', '.join(published) or 'there are none'}), found {name!r}"
+            )
     _check_designs(params, {"runs": runs, "ladder.runs": on_ladder})
     _check_routed(params["routing"]["runs"], runs)
     for name, settings in published.items():

@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
 ROUNDS = (
     ("train", "ladder"),
-    ("retrain_heads", "tuned_lens", "depth", "published"),
-    ("published_lens", "published_depth"),
+    ("retrain_heads", "anatomy", "tuned_lens", "depth", "published"),
+    ("published_lens", "published_depth", "published_anatomy"),
 )
 # What follows at once on a stage of the same name. It takes DVC as long to start as to run: side by side with its like
 # it would but wait, while beside another training it costs nothing.

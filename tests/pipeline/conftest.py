@@ -29,6 +29,7 @@ depth:
   runs: [separate]
   prompts: {sums: {operands: [2, 4], each: 2}}
 depth_maps: {pair: {from: baseline, to: separate}}
+anatomy: {runs: [separate], published_recovery: []}
 published: {}
 """
 

@@ -84,6 +84,8 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         "perlayer.depth.pairs.map_pair": lambda *args, **kwargs: None,
         "perlayer.depth.prompt_sets.write_prompt_sets": lambda *args, **kwargs: {},
         "perlayer.depth.published.dissect_published": lambda *args, **kwargs: None,
+        "perlayer.anatomy.analyses.anatomize_run": lambda *args, **kwargs: None,
+        "perlayer.anatomy.published.anatomize_published": lambda *args, **kwargs: None,
         "perlayer.lens.published.read_published": lambda *args, **kwargs: None,
         "perlayer.model.published_settings.read_published_config": lambda *args, **kwargs: {"vocab_size": 1},
         "perlayer.data.tokens.tokenize_as_published": lambda *args, **kwargs: None,
@@ -121,9 +123,11 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("prompts", []),
         ("depth", ["separate"]),
         ("depth_maps", ["shallow_to_deep"]),
+        ("anatomy", ["separate"]),
         ("published", ["theirs"]),
         ("published_lens", ["theirs"]),
         ("published_depth", ["theirs"]),
+        ("published_anatomy", ["theirs"]),
         ("collect", []),
         ("report", []),
     ],
@@ -133,6 +137,7 @@ def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypa
     tracked = [
         path.replace("${size}", size)
         .replace("${key}", arguments[0] if arguments else "")
+        .replace("${item}", arguments[0] if arguments else "")
         .replace("${item.rung}", arguments[0] if arguments else "")
         .replace("${item.run}", arguments[-1] if arguments else "")
         for path in stages()[name].get("params", [])

@@ -21,6 +21,8 @@ WITH_MODELS = {
     "depth",
     "depth_maps",
     "published_depth",
+    "anatomy",
+    "published_anatomy",
 }
 WITHOUT_TRAINING = [name for name in stages() if name not in WITH_MODELS]
 

@@ -84,9 +84,11 @@ ANALYSES = {
     "depth": "depth.runs",
     "depth_maps": "depth_maps",
     "published_depth": "published",
+    "anatomy": "anatomy.runs",
+    "published_anatomy": "published",
 }
 # Those whose table is one of dissections, not of per-layer metrics.
-DISSECTING = ("routing", "depth", "depth_maps", "published_depth")
+DISSECTING = ("routing", "depth", "depth_maps", "published_depth", "anatomy", "published_anatomy")
 PUBLISHED = "published"  # the size of a published model, and the section that names them
 NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 

@@ -65,6 +65,16 @@ VIEWS = (
     "depth_regression",
     "linear_maps",
     "map_diagonals",
+    "anatomy_runs",
+    "ablations",
+    "manipulations",
+    "recoveries",
+    "predictability",
+    "replacements",
+    "delta_correlations",
+    "weight_components",
+    "anatomy_statistics",
+    "anatomy_findings",
 )
 
 

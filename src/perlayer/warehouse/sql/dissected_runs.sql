@@ -14,11 +14,7 @@ published AS (
 )
 SELECT residual, setup, layers, full_depth, run, seed,
     first_value(run) OVER (PARTITION BY residual, setup, layers ORDER BY seed) AS lead,
-    concat_ws(', ', CASE WHEN residual <> 'sandwich' THEN design_name(residual) END,
-        CASE setup WHEN 'separate' THEN 'separate heads' WHEN 'shared' THEN 'shared head'
-            WHEN 'shared_stop_gradient' THEN 'shared, stop-gradient'
-            ELSE CASE WHEN residual = 'sandwich' THEN 'baseline' END END,
-        CASE WHEN NOT full_depth THEN format('{} layers', layers) END) AS label,
+    setup_label(residual, setup, layers, full_depth) AS label,
     dense_rank() OVER (ORDER BY NOT full_depth, layers, design_place(residual), residual,
         list_position(['baseline', 'separate', 'shared', 'shared_stop_gradient'], setup)) AS place
 FROM found
