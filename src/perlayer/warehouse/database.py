@@ -68,6 +68,9 @@ VIEWS = (
     "weight_components",
     "anatomy_statistics",
     "anatomy_findings",
+    "growth_runs",
+    "growth_pairs",
+    "growth_effects",
 )
 
 
