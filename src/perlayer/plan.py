@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from perlayer.anatomy.settings import AnatomyRuns, AnatomySettings
 from perlayer.closure import import_closure
 from perlayer.data.settings import DataSettings
 from perlayer.depth.settings import DepthRuns, DepthSettings, MapSettings, RoutedRuns, parse_pairs
@@ -37,6 +38,7 @@ SECTIONS = (
     "routing",
     "depth",
     "depth_maps",
+    "anatomy",
     "published",
 )
 RECIPE_SECTIONS = {
@@ -49,6 +51,7 @@ RECIPE_SECTIONS = {
     "tuned_lens": TunedLensSettings,
     "depth": DepthSettings,
     "depth_maps": MapSettings,
+    "anatomy": AnatomySettings,
 }
 
 
@@ -78,7 +81,15 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
+    _check_named(anatomy.runs, runs, "anatomy.runs")
     pairs, published = parse_pairs(params), parse_published(params)
+    for name in anatomy.published_recovery:
+        if name not in published:
+            raise UserError(
+                "params.yaml: anatomy.published_recovery: expected names of published models "
+                f"({', '.join(published) or 'there are none'}), found {name!r}"
+            )
     for name in pairs:
         if name in published:
             raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")

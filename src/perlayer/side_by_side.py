@@ -13,7 +13,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
-ROUNDS = (("train", "ladder"), ("retrain_heads", "tuned_lens", "depth", "published"), ("published_lens",))
+ROUNDS = (
+    ("train", "ladder"),
+    ("retrain_heads", "anatomy", "tuned_lens", "depth", "published"),
+    ("published_lens", "published_anatomy"),
+)
 # What follows at once on a stage of the same name. It takes DVC as long to start as to run: side by side with its like
 # it would but wait, while beside another training it costs nothing.
 FOLLOWED = {"train": "lens"}

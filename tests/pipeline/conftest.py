@@ -28,6 +28,7 @@ routing:
 depth:
   runs: [separate]
 depth_maps: {pair: {from: baseline, to: separate}}
+anatomy: {runs: [separate], published_recovery: []}
 published: {}
 """
 

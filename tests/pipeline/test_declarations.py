@@ -82,6 +82,8 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         "perlayer.depth.routing.read_run": lambda *args, **kwargs: None,
         "perlayer.depth.analyses.dissect_run": lambda *args, **kwargs: None,
         "perlayer.depth.pairs.map_pair": lambda *args, **kwargs: None,
+        "perlayer.anatomy.analyses.anatomize_run": lambda *args, **kwargs: None,
+        "perlayer.anatomy.published.anatomize_published": lambda *args, **kwargs: None,
         "perlayer.lens.published.read_published": lambda *args, **kwargs: None,
         "perlayer.model.published_settings.read_published_config": lambda *args, **kwargs: {"vocab_size": 1},
         "perlayer.data.tokens.tokenize_as_published": lambda *args, **kwargs: None,
@@ -118,8 +120,10 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("routing", ["separate"]),
         ("depth", ["separate"]),
         ("depth_maps", ["shallow_to_deep"]),
+        ("anatomy", ["separate"]),
         ("published", ["theirs"]),
         ("published_lens", ["theirs"]),
+        ("published_anatomy", ["theirs"]),
         ("collect", []),
         ("report", []),
     ],
@@ -129,6 +133,7 @@ def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypa
     tracked = [
         path.replace("${size}", size)
         .replace("${key}", arguments[0] if arguments else "")
+        .replace("${item}", arguments[0] if arguments else "")
         .replace("${item.rung}", arguments[0] if arguments else "")
         .replace("${item.run}", arguments[-1] if arguments else "")
         for path in stages()[name].get("params", [])

@@ -20,6 +20,8 @@ WITH_MODELS = {
     "routing",
     "depth",
     "depth_maps",
+    "anatomy",
+    "published_anatomy",
 }
 WITHOUT_TRAINING = [name for name in stages() if name not in WITH_MODELS]
 

@@ -32,7 +32,7 @@ def initial_matrices(decoder: Decoder, seed: int) -> Matrices:
     if not isinstance(decoder, PublishedDecoder):
         initial = Decoder(decoder.config)
         initial.initialize(seed)
-        return layer_matrices(initial)
+        return layer_matrices(initial.to(decoder.lm_head.weight))
     return {
         name: [_drawn_like(matrix, seed, f"{layer}.{name}") for layer, matrix in enumerate(layers)]
         for name, layers in layer_matrices(decoder).items()

@@ -83,8 +83,11 @@ ANALYSES = {
     "routing": "routing.runs",
     "depth": "depth.runs",
     "depth_maps": "depth_maps",
+    "anatomy": "anatomy.runs",
+    "published_anatomy": "published",
 }
-DISSECTING = ("routing", "depth", "depth_maps")  # those whose table is one of dissections, not of per-layer metrics
+# Those whose table is one of dissections, not of per-layer metrics.
+DISSECTING = ("routing", "depth", "depth_maps", "anatomy", "published_anatomy")
 PUBLISHED = "published"  # the size of a published model, and the section that names them
 NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
