@@ -112,3 +112,10 @@ FROM grouped AS mine
 JOIN scatter USING (layers, statistic)
 LEFT JOIN (SELECT * FROM grouped WHERE residual = 'sandwich' AND setup = 'baseline') AS baseline
     USING (layers, statistic);
+
+-- The kinds of matrix of a layer, in the order in which they are shown.
+CREATE MACRO matrices() AS ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];
+
+-- The kinds of manipulation, in the order in which they are shown.
+CREATE MACRO manipulation_kinds() AS
+    ['scale', 'noise', 'neighbour_interpolation', 'neighbour_copy', 'predicted', 'random'];
