@@ -54,6 +54,6 @@ def test_recovery_is_ordered_by_importance():
     assert (p.metric, p.value) == (
         "rank_correlation_p",
         pytest.approx(4 / 24),
-    )  # the order itself, and three of one swap
+    )  # itself, and three of one swap
     assert measure_recovery_order(ablation, numbers("recovery_steps", [60.0] * 4)) == []
     assert measure_recovery_order(ablation, []) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import duckdb
 
 from perlayer.questions.made_of import ABOUT_BASELINE, beside
@@ -11,42 +13,62 @@ from perlayer.questions.wording import claims_fared, layers, listed
 UNTRAINED = "No layer of a finished model of the recipe's depth has been trained back yet."
 
 
+class Recovery(NamedTuple):
+    """How the layers of one model recover."""
+
+    run: str
+    layers: int
+    updates: int  # the most that any layer took
+    different: int  # how many different numbers of updates
+    at_once: list[int] | None  # layers that needed no update
+    never: list[int] | None  # layers that had not recovered at the end
+    rho: float | None  # rank correlation of updates with importance; None where all layers took as many
+    p: float | None
+
+
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
-    """How recovery goes with importance in each model, which layers never recover, and what chance would give."""
-    rows = connection.execute(
-        """SELECT label, recoveries.run, count(*), list(layer ORDER BY layer) FILTER (NOT recovered), max(steps),
-            list(layer ORDER BY layer) FILTER (steps = 0), count(DISTINCT steps)
-        FROM recoveries JOIN anatomy_runs USING (run) WHERE full_depth
-        GROUP BY label, place, recoveries.run, seed ORDER BY place, seed"""
-    ).fetchall()
-    if not rows:
-        return UNTRAINED
-    correlations = dict(
-        connection.execute("SELECT run, row(max(value) FILTER (metric = 'rank_correlation'), "
-            "max(value) FILTER (metric = 'rank_correlation_p')) FROM dissections "
-            "WHERE starts_with(metric, 'rank_correlation') GROUP BY run").fetchall()
-    )  # fmt: skip
-    parts = [
-        f"{correlations[run][0]:+.2f} in {run} (p {correlations[run][1]:.3f})"
-        for _, run, *_ in rows
-        if run in correlations
+    """How recovery goes with importance in each model, and which layers recover at once or never."""
+    found = [
+        Recovery(*row)
+        for row in connection.execute(
+            """SELECT run, count(*), max(steps), count(DISTINCT steps),
+                list(recoveries.layer ORDER BY recoveries.layer) FILTER (steps = 0),
+                list(recoveries.layer ORDER BY recoveries.layer) FILTER (NOT recovered),
+                any_value(rho), any_value(p)
+            FROM recoveries JOIN anatomy_runs USING (run) LEFT JOIN recovery_orders USING (run)
+            WHERE full_depth GROUP BY run, place, seed ORDER BY place, seed"""
+        ).fetchall()
     ]
+    if not found:
+        return UNTRAINED
+    sentences = [*_correlations(found), *_ends(found[0])]
+    sentences += beside(connection, "recovery_rank_correlation", "the mean rank correlation is", "{:+.2f}".format)
+    return " ".join([*sentences, claims_fared(connection, "A3")])
+
+
+def _correlations(found: list[Recovery]) -> list[str]:
+    parts = [f"{one.rho:+.2f} in {one.run} (p {one.p:.3f})" for one in found if one.rho is not None]
+    alike = [one.run for one in found if one.different == 1]
     sentences = []
     if parts:
         sentences.append(
             "The rank correlation of the updates until a layer has recovered with its importance is "
             f"{listed(parts)}; p is how often an order by chance gives one as high."
         )
-    alike = [run for _, run, *_, different in rows if different == 1]
     if alike:
-        sentences.append(f"All layers of {listed(alike)} take the same, which has no order.")
-    label, run, count, unrecovered, most, at_once, _ = rows[0]
-    if unrecovered:
-        sentences.append(f"In {run}, {layers(unrecovered)} of {count} had not recovered after {most} updates.")
-    if at_once:
-        sentences.append(f"In {run}, {layers(at_once)} needed none: noise hardly raised perplexity.")
-    sentences += beside(connection, "recovery_rank_correlation", "the mean rank correlation is", "{:+.2f}".format)
-    return " ".join([*sentences, claims_fared(connection, "A3")])
+        sentences.append(f"All layers of {listed(alike)} take as many updates, which is no order.")
+    return sentences
+
+
+def _ends(one: Recovery) -> list[str]:
+    sentences = []
+    if one.never:
+        sentences.append(
+            f"In {one.run}, {layers(one.never)} of {one.layers} had not recovered after {one.updates} updates."
+        )
+    if one.at_once:
+        sentences.append(f"In {one.run}, {layers(one.at_once)} needed none.")
+    return sentences
 
 
 QUESTION = Question(

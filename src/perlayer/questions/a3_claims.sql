@@ -5,10 +5,9 @@ published (position, quantity, published) AS (VALUES
     (1, 'Layers that matter more take longer to recover', 'yes; L8 and L11 take 200 updates, L14 none')
 ),
 found AS (
-    SELECT max(value) FILTER (metric = 'rank_correlation') AS rho,
-        max(value) FILTER (metric = 'rank_correlation_p') AS p, any_value(layers) AS layers
-    FROM dissections JOIN anatomy_runs USING (run)
-    WHERE analysis = 'recovery' AND residual = 'sandwich' AND setup = 'baseline' AND full_depth AND run = lead
+    SELECT max(rho) AS rho, max(p) AS p, any_value(layers) AS layers
+    FROM recovery_orders JOIN anatomy_runs USING (run)
+    WHERE residual = 'sandwich' AND setup = 'baseline' AND full_depth AND run = lead
 )
 SELECT position, quantity, published,
     CASE WHEN rho IS NOT NULL THEN format('rank correlation {:+.2f} (p {:.3f}, {} layers)', rho, p, layers) END

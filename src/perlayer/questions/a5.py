@@ -26,8 +26,8 @@ def _correlation(connection: duckdb.DuckDBPyConnection) -> list[str]:
         return []
     text = (
         f"In the baseline consecutive changes of weights correlate at {correlation.mean:+.3f}, and before training at "
-        f"{initial.mean:+.3f}. That is no pattern by itself: -0.50 is what independent layers give, as both changes hold "
-        f"the layer between them with opposite signs. From what independent layers of these sizes give it is "
+        f"{initial.mean:+.3f}. That is no pattern by itself: -0.50 is what independent layers give, as both changes "
+        f"hold the layer between them with opposite signs. From what independent layers of these sizes give it is "
         f"{excess.mean:+.3f} away ({noise_of(excess.noise)})"
     )
     if not beyond(excess.mean, excess.noise):
@@ -60,7 +60,7 @@ QUESTION = Question(
     ),
     runs=sql("anatomy_runs"),
     numbers=sql("a5_numbers"),
-    numbers_title="Correlation of consecutive changes of weights, and first principal component, beside independent layers",
+    numbers_title="Correlation of consecutive changes of weights, and first principal component, beside their nulls",
     signed=("correlation", "before_training", "independent", "from_independent", "component_from_independent"),
     testing=sql("anatomy_testing"),
     claims=sql("a5_claims"),

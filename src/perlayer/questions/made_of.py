@@ -20,10 +20,6 @@ beside = partial(depth_use.beside, view=VIEW)
 def in_percent(nats: float) -> str:
     """A change of log-perplexity as that of perplexity; percents beyond a million as a power of ten."""
     percent = 100 * math.expm1(nats)
-    return (
-        f"{percent:+.2e} %"
-        if abs(percent) >= 1e6
-        else f"{percent:+,.3g} %"
-        if abs(percent) < 1000
-        else f"{percent:+,.0f} %"
-    )
+    if abs(percent) < 1000:
+        return f"{percent:+.3g} %"
+    return f"{percent:+,.0f} %" if abs(percent) < 1e6 else f"{percent:+.2e} %"

@@ -62,6 +62,7 @@ VIEWS = (
     "ablations",
     "manipulations",
     "recoveries",
+    "recovery_orders",
     "predictability",
     "replacements",
     "delta_correlations",

@@ -84,9 +84,12 @@ CREATE MACRO importance(degradation, low, high) AS
         WHEN degradation >= 100 THEN 'critical' WHEN degradation >= 20 THEN 'important'
         WHEN degradation >= 2 THEN 'minor' ELSE 'redundant' END;
 
--- A change of perplexity: of its logarithm, in nats, from percent, and in percent as words.
+-- A change of perplexity: of its logarithm, in nats, from percent; and from that, in percent, as words.
 CREATE MACRO in_nats(percent) AS ln(1 + percent / 100);
-CREATE MACRO in_percent(nats) AS format('{:+.3g} %', 100 * (exp(nats) - 1));
+CREATE MACRO in_percent(nats) AS CASE
+    WHEN 100 * (exp(nats) - 1) < 1000 THEN format('{:+.3g} %', 100 * (exp(nats) - 1))
+    WHEN 100 * (exp(nats) - 1) < 1e6 THEN format('{:+,.0f} %', 100 * (exp(nats) - 1))
+    ELSE format('{:+.2e} %', 100 * (exp(nats) - 1)) END;
 
 -- Means over seeds of the statistics in one view, of the runs in another, beside the baseline of as many layers. Seeds
 -- scatter alike in all setups and designs of one depth as far as is known, so their variance is pooled over those with
