@@ -14,8 +14,8 @@ def growth(params, name):
         by_importance(growth_run(params, name), Path("data/importance.json")),
         parse_recipe(params),
         shards=Path("data/shards"),
-        models=Path("data/growth"),
-        metrics=Path("metrics/growth"),
+        models=Path("data/models"),
+        metrics=Path("metrics/runs"),
     )
 
 

@@ -1,9 +1,9 @@
 """The check of every choice, and which files of code each stage and each run uses.
 
-A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's optional
-keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a stage
-depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design and
-the algorithms of its run. A file that comes out the same changes nothing.
+A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's
+optional keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a
+stage depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design
+and the algorithms of its run. A file that comes out the same changes nothing.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, ladder_name, parse, recipe
+from perlayer.training.growth import check_growth, goes_by_importance
 from perlayer.training.ladder import check_ladder
 from perlayer.training.recipe import parse_recipe
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_size, check_warmup, parse_run
@@ -49,6 +50,7 @@ SECTIONS = (
     "depth",
     "depth_maps",
     "anatomy",
+    "growth",
     "published",
 )
 RECIPE_SECTIONS = {
@@ -107,7 +109,20 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
                 "params.yaml: anatomy.published_recovery: expected names of published models "
                 f"({', '.join(published) or 'there are none'}), found {name!r}"
             )
-    _check_designs(params, {"runs": runs, "ladder.runs": on_ladder})
+    grown = check_growth(params)
+    for run in grown:
+        check_size(run, usual.model.layers, usual.optimizer, usual.train, f"growth.runs.{run.name}")
+    _check_apart(pairs, params["growth"]["runs"], "depth_maps", "a run of growth")
+    _check_apart(published, params["growth"]["runs"], "published", "a run of growth")
+    _check_apart(climbing, params["growth"]["runs"], "ladder", "a run of growth")
+    for where, some in (("runs", runs), ("ladder.runs", on_ladder)):
+        for run in some:
+            if goes_by_importance(run):
+                raise UserError(
+                    f"params.yaml: {where}.{run.name}.growth.protocol: expected six_stages or stages written out; "
+                    "by_importance stands in growth.runs, which come after the run that they go by"
+                )
+    _check_designs(params, {"runs": runs, "ladder.runs": on_ladder, "growth.runs": grown})
     _check_routed(params["routing"]["runs"], runs)
     for name, settings in published.items():
         published_settings(name, settings.depth)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 ROUNDS = (
     ("train", "ladder"),
     ("retrain_heads", "anatomy", "tuned_lens", "depth", "published"),
-    ("published_lens", "published_depth", "published_anatomy"),
+    ("published_lens", "published_depth", "published_anatomy", "growth"),
 )
 # What follows at once on a stage of the same name. It takes DVC as long to start as to run: side by side with its like
 # it would but wait, while beside another training it costs nothing.

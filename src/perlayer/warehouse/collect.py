@@ -122,9 +122,9 @@ class Absent(NamedTuple):
 def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> Absent:
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
-    That is layers.parquet in `metrics_dir`/runs/RUN, growth/RUN and ladder/RUNG_RUN, and the one table in each
-    `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections) are sorted, so the
-    same results give the same bytes. What has no results at the current size is absent, which is no error.
+    That is layers.parquet in `metrics_dir`/runs/RUN, where a run of the ladder is called RUNG_RUN, and the one table in
+    each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections) are sorted,
+    so the same results give the same bytes. What has no results at the current size is absent, which is no error.
 
     Args:
         params: all of params.yaml.
@@ -141,7 +141,7 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     absent, absent_analyses = [], {}
     for definition in [*definitions(params), *ladder_definitions(params), *growth_definitions(params)]:
         run, section = definition["run"], definition["section"]
-        path = metrics_dir / section / run / "layers.parquet"
+        path = metrics_dir / "runs" / run / "layers.parquet"
         definition["routing"] = run in models["routing"]
         # a rung is what it is beside the size in use, so its results say both
         size = ladder_name(params["size"], definition["size"]) if section == "ladder" else params["size"]
