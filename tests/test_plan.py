@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import perlayer
+from perlayer.closure import ImportClosure
 from perlayer.errors import UserError
 from perlayer.params import load
 from perlayer.plan import check_params, run_files, write_plans
@@ -18,7 +19,7 @@ def run(**keys):
 
 
 def names(one, package=PACKAGE):
-    return {path.relative_to(package).as_posix() for path in run_files(one, package)}
+    return {path.relative_to(package).as_posix() for path in run_files(one, ImportClosure(package))}
 
 
 def test_a_run_uses_its_design_and_its_algorithms_alone():

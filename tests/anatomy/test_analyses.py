@@ -6,7 +6,7 @@ import pytest
 from edited import settings
 
 from perlayer.anatomy.analyses import anatomize_run
-from perlayer.anatomy.importance import importance
+from perlayer.anatomy.importance import importance_of
 from perlayer.anatomy.published import anatomize_published
 from perlayer.depth.tables import SCHEMA
 from perlayer.environment import Machine
@@ -44,7 +44,7 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
     assert {row["analysis"] for row in rows} == DIAGNOSTICS
     assert all(np.isfinite(row["value"]) for row in rows)
     assert len({tuple(row[key] for key in row if key != "value") for row in rows}) == len(rows)
-    assert len(importance(table)) == LAYERS
+    assert len(importance_of(table).importance) == LAYERS
     # an untrained model is what it was before training
     r2 = {(row["layer"], row["sublayer"], row["metric"]): row["value"] for row in rows if row["metric"][:2] == "r2"}
     assert all(value == r2[layer, kind, "r2"] for (layer, kind, name), value in r2.items() if name == "r2_initial")

@@ -13,6 +13,7 @@ WITH_MODELS = {
     "plan",  # tries every residual design
     "train",
     "ladder",
+    "growth",
     "retrain_heads",
     "lens",
     "tuned_lens",

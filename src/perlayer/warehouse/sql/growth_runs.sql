@@ -1,16 +1,20 @@
--- Without a metric that says otherwise, every update is one of the whole model.
+-- The cost of an update is logged at the first one of each stage; where none is, every update is of the whole model. A
+-- uniform run may take fewer updates than its recipe.
 CREATE VIEW growth_runs AS
-WITH spent AS (
-    SELECT run, max_by(value, step) AS compute FROM layer_metrics WHERE metric = 'compute' GROUP BY run
-)
-SELECT run, CASE WHEN plain THEN 'uniform' ELSE in_words(growth) END AS way, plain AS uniform, seed, steps,
-    coalesce(compute, steps) AS compute, val_loss
-FROM (
-    SELECT *, algorithms = '{}' AS plain, json_extract(algorithms, '$.growth') AS growth
+WITH mine AS (
+    SELECT *, algorithms IN ('{}', json_object('steps', json_extract(algorithms, '$.steps'))) AS is_uniform,
+        json_extract(algorithms, '$.growth') AS growth
     FROM runs WHERE present AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
-)
-LEFT JOIN spent USING (run)
-WHERE plain AND readouts IN ('none', 'probes') OR growth IS NOT NULL
+),
+stages AS (
+    SELECT run, value, lead(step, 1, steps + 1) OVER (PARTITION BY run ORDER BY step) - step AS updates
+    FROM layer_metrics JOIN mine USING (run) WHERE metric = 'compute'
+),
+spent AS (SELECT run, sum(value * updates) AS compute FROM stages GROUP BY run)
+SELECT run, CASE WHEN is_uniform THEN 'uniform' ELSE in_words(growth) END AS way, is_uniform AS uniform, seed, steps,
+    coalesce(compute, steps) AS compute, val_loss
+FROM mine LEFT JOIN spent USING (run)
+WHERE is_uniform AND readouts IN ('none', 'probes') OR growth IS NOT NULL
 QUALIFY row_number() OVER (PARTITION BY way, seed, steps, compute ORDER BY section DESC, readouts, ema, run) = 1;
 COMMENT ON VIEW growth_runs IS 'Growth training and uniform training of the recipe''s design and depth, one run a seed and budget';
 COMMENT ON COLUMN growth_runs.run IS 'The run';
