@@ -1,6 +1,9 @@
 """Ablation against models whose weights and sublayers are edited by hand, in float64 or in transformers."""
 
+import json
+
 import duckdb
+import pyarrow.parquet as parquet
 import pytest
 import torch
 from edited import (
@@ -21,7 +24,7 @@ from edited import (
 
 from perlayer.anatomy.ablation import measure_ablation
 from perlayer.anatomy.categories import category
-from perlayer.anatomy.importance import importance
+from perlayer.anatomy.importance import importance_of, write_importance
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
 from perlayer.warehouse import database
@@ -99,16 +102,32 @@ def test_every_degradation_has_an_interval_around_it(model):
     assert all(low <= mean <= high for low, mean, high in zip(*by_stat.values(), strict=True))
 
 
-def test_importance_is_the_degradation_of_each_layer_in_order(model):
+def test_importance_is_the_degradation_of_each_layer_in_order(model, tmp_path):
     by_hand, _, numbers = model
     table = dissections_table("mine", "tiny", "ablation", list(reversed(numbers)))
     expected = [found_of(numbers, "neighbour_average")[layer, None] for layer in range(1, LAYERS + 1)]
-    assert importance(table) == expected
+    assert importance_of(table).importance == expected
+    parquet.write_table(table, tmp_path / "anatomy.parquet")
+    write_importance(tmp_path, tmp_path / "importance.json")
+    written = json.loads((tmp_path / "importance.json").read_text())
+    assert written == {"importance": expected, "excluded": importance_of(table).excluded}
     short = [one for one in numbers if one.layer != 2]
     with pytest.raises(UserError, match=r"expected the degradation .* of each layer from 1, found layers \[1, 3\]"):
-        importance(dissections_table("mine", "tiny", "ablation", short))
+        importance_of(dissections_table("mine", "tiny", "ablation", short))
     with pytest.raises(UserError, match=r"found layers \[\]"):
-        importance(dissections_table("mine", "tiny", "other", numbers))
+        importance_of(dissections_table("mine", "tiny", "other", numbers))
+
+
+def test_layers_that_do_harm_beyond_doubt_are_excluded():
+    # mean, low and high by layer: below -0.5 with an interval without 0; below -0.5 with one around it; barely harmful
+    degradation = {1: (-2.0, -3.0, -1.0), 2: (-2.0, -5.0, 1.0), 3: (-0.4, -0.45, -0.35), 4: (50.0, 40.0, 60.0)}
+    numbers = [
+        Number(layer, None, "neighbour_average", stat, value)
+        for layer, values in degradation.items()
+        for stat, value in zip(("mean", "low", "high"), values)
+    ]
+    found = importance_of(dissections_table("mine", "tiny", "ablation", numbers))
+    assert (found.importance, found.excluded) == ([-2.0, -2.0, -0.4, 50.0], [1])
 
 
 CATEGORIES = [

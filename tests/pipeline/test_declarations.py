@@ -31,8 +31,8 @@ def test_every_stage_depends_on_the_hashes_of_its_code(name, hashed):
         assert code == {"src/perlayer", "stages"}
         return
     assert f"data/code/{name}.json" in code
-    assert not any(dependency.endswith(".py") for dependency in code)
-    assert all((ROOT / dependency).exists() for dependency in code if dependency.startswith("src/"))
+    assert not any(path.endswith(".py") for path in code)
+    assert all((ROOT / path).exists() for path in code if path.startswith("src/"))
     # what else it reads of the package is no Python, and stands among its dependencies by the folder
     expected = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest() for file in hashed[name]}
     assert hashed[name] == expected and {f"stages/{name}.py", "stages/_run.py", "src/perlayer/stage.py"} <= set(
