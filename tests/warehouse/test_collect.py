@@ -50,7 +50,7 @@ def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(wareh
     columns = ["run", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
-    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string"}
+    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string", "strength": "float64"}
     expected, found = (
         each[columns].astype(types).sort_values(columns).reset_index(drop=True) for each in (rows, found)
     )
@@ -79,7 +79,7 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         (n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.text, n.position, words.get((n.text, n.position)))
         for n in numbers
     ]
-    rows = [(*row, n.value) for row, n in zip(rows, numbers)]
+    rows = [(*row, n.strength, n.value) for row, n in zip(rows, numbers)]
     expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
     assert len(found) == len(expected) and set(found) == expected
 
@@ -155,6 +155,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
         [],
         {
             "depth": ["baseline", "separate"],
+            "depth_maps": ["baseline_to_separate"],
             "lens": ["baseline", "separate"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
