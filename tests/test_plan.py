@@ -99,6 +99,40 @@ def test_a_published_model_that_is_not_there_is_named():
 
 
 @pytest.mark.parametrize(
+    ("section", "named"),
+    [
+        ("depth_maps", {"from": "baseline", "to": "separate"}),
+        ("published", {"path": "nowhere"}),
+    ],
+)
+def test_what_is_named_like_a_run_of_the_ladder_is_refused(section, named):
+    params = load()
+    rung, run = next(iter(params["ladder"]["rungs"])), next(iter(params["ladder"]["runs"]))
+    params[section] = {f"{rung}_{run}": named}
+    said = rf"^params.yaml: {section}.{rung}_{run}: expected another name than that of a run of the ladder$"
+    with pytest.raises(UserError, match=said):
+        check_params(params)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "no such file; expected prompts, one JSON object a line"),
+        ('{"problem": "1 + 1"}\n', "line 1: expected a row of math, found no 'solution'"),
+    ],
+)
+def test_a_wrong_file_of_prompts_is_named(tmp_path, text, said):
+    path = tmp_path / "math.jsonl"
+    if text is not None:
+        path.write_text(text)
+    params = load()
+    params["depth"]["prompts"]["levels"] = {"file": str(path), "format": "math"}
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    assert str(error.value) == f"{path}: {said}"
+
+
+@pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
         ("model", "layers", 0, "recipes.nano.model.layers: expected from 1 to 4096, found 0"),

@@ -127,8 +127,67 @@ def test_depth_scores_stand_beside_each_other(judge):
     further = {"shared": ({"readouts": "shared"}, {"scores": {"depth_score": 2.0, "output_depth_score": 1.2}})}
     claims, verdict, state = judge(d5.QUESTION, further=further)
     assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert verdict.startswith("No problems of known difficulty have been read yet.")
     assert "the depth score of the baseline is 2.20 layers (noise 0.000), by predictions 1.80" in verdict
     assert "that by predictions is below it with shared head (1.20)." in verdict
+
+
+def problems(growths, published=(), seeds=(-0.01, 0.0, 0.01)):
+    """A connection to three baselines and further runs and published models that have read problems.
+
+    Args:
+        growths: of runs, by readouts: what the depth score grows by from 2 to 6 operands.
+        published: of published models, by set: what it grows by between two groups.
+    """
+    runs, tables = {}, []
+    for readouts, growth in growths.items():
+        for seed, more in enumerate(seeds if readouts == "none" else (0.0,)):
+            run = f"{readouts}_{seed}"
+            runs[run] = {**PLAIN, "readouts": readouts, "seed": seed}
+            scores = {"sums: 2 operands": 2.0, "sums: 6 operands": 2.0 + growth + more}
+            tables += [made_up_depth.dissection(run), made_up_depth.by_group(run, scores)]
+    for text, growth in dict(published).items():
+        first, second, name = text
+        scores = {f"{name}: {first}": 3.0, f"{name}: {second}": 3.0 + growth}
+        tables += [made_up_depth.dissection(f"their_{name}"), made_up_depth.by_group(f"their_{name}", scores)]
+    return made_up.in_memory(pd.concat(tables, ignore_index=True), runs, made_up_depth.LAYERS, d5.QUESTION)
+
+
+# A twentieth of six layers is 0.3; noise is 3 sqrt(0.01^2 / 3 + 2 * 0.01^2) = 0.046.
+@pytest.mark.parametrize("growth, holds", [(0.1, "yes"), (-0.5, "yes"), (0.28, "within noise"), (0.4, "no")])
+def test_a_depth_score_is_flat_that_grows_by_less_than_a_twentieth_of_the_depth(growth, holds):
+    with problems({"none": growth, "shared": 1.0, "separate": 0.01}) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        assert claims == [
+            (f"{growth:+.2f} of 6 layers from 2 operands to 6 operands (baseline)", holds),
+            (None, "no run"),
+        ]
+        assert questions.state(connection, d5.QUESTION) == "partly measured"
+        said = d5.verdict(connection)
+        assert "From 2 operands to 6 operands (sums, of which the baseline answers 25 %) the depth score" in said
+        assert f"changes by {growth:+.2f} layers (noise 0.046), by predictions {growth / 2:+.2f} (noise 0.023)." in said
+        assert "Of 2 other setups and designs it changes by more than noise in shared head (+1.00)." in said
+        rows = connection.execute(d5.QUESTION.numbers).df()
+        assert list(rows["growth"]) == pytest.approx([growth, 0.01, 1.0])
+        assert set(rows["prompts"]) == {"sums: 2 operands to 6 operands"}
+
+
+def test_published_models_are_judged_beside_the_baseline():
+    theirs = {("level 1", "level 5", "math"): 0.9, ("2 hops", "4 hops", "mquake"): -0.05}
+    with problems({"none": 0.1}, theirs) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        assert claims[0][0].endswith("(baseline); +0.90 of 6 layers from level 1 to level 5 (their_math)")
+        assert [holds for _, holds in claims] == ["no", "yes"]
+        assert questions.state(connection, d5.QUESTION) == "measured"
+        assert "(mquake, of which their_mquake answers 25 %) the depth score of their_mquake changes by -0.05" in (
+            d5.verdict(connection)
+        )
+
+
+def test_without_seeds_growth_is_not_judged():
+    with problems({"none": 0.9}, seeds=(0.0,)) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall()[0] == ("within noise",)
+        assert questions.state(connection, d5.QUESTION) == "testing"
 
 
 def plain_models(losses):

@@ -2,6 +2,7 @@
 
 import made_up_depth
 import made_up_results as made_up
+import pandas as pd
 import pytest
 from drawn import settled, texts, titles
 from made_up_depth import PROFILE
@@ -11,6 +12,7 @@ from perlayer import questions
 from perlayer.report.figures import (
     contributions,
     depth_and_width,
+    depth_by_group,
     depth_profile,
     depth_scores,
     erasure,
@@ -148,6 +150,87 @@ def test_many_layers_and_one_kind_are_drawn_without_numbers(gather):
             figure = settled(linear_maps, connection)
     maps = [axes for axes in figure.axes if len(axes.images) == 2]
     assert len(maps) == 1 and not maps[0].texts and len(maps[0].get_yticks()) <= 8
+
+
+PROMPTS = {"sums: 2 operands": 2.0, "sums: 4 operands": 2.2, "sums: 10 operands": 2.1}
+DEEP = {
+    "shares": {part: [each for each in values for _ in "12"] for part, values in PROFILE["shares"].items()},
+    "cosines": {part: [each for each in values for _ in "12"] for part, values in PROFILE["cosines"].items()},
+    "later": [each for each in (*PROFILE["later"], 0.005) for _ in "12"],
+    "everywhere": [each for each in PROFILE["everywhere"] for _ in "12"],
+    "future": [each for each in PROFILE["future"] for _ in "12"],
+    "kl": [60.0, *(each for each in PROFILE["kl"][1:] for _ in "12")],
+    "overlap": [0.0, *(each for each in PROFILE["overlap"][1:] for _ in "12")],
+}  # of twelve layers, whose lens begins far from the output
+
+
+def with_problems(gather, run, scores, **more):
+    tables = [made_up_depth.dissection(run, **more), made_up_depth.by_group(run, scores, size=more.get("size", "nano"))]
+    return pd.concat(tables, ignore_index=True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_of_groups_stand_in_order_of_difficulty(gather):
+    runs = {run: made_up.RUNS[run] for run in ("baseline", "probes_seed_1", "separate")}
+    raised = {group: score + 0.4 for group, score in PROMPTS.items()}
+    analysed = {
+        ("depth", "baseline"): with_problems(gather, "baseline", PROMPTS),
+        ("depth", "probes_seed_1"): with_problems(gather, "probes_seed_1", raised),
+        ("depth", "separate"): with_problems(gather, "separate", PROMPTS),
+    }
+    with questions.connect(gather(runs, runs, analysed)) as connection:
+        table = depth_by_group.data(connection)
+        assert list(table[table["run"] == "baseline"]["prompt_group"]) == ["2 operands", "4 operands", "10 operands"]
+        figure = settled(depth_by_group, connection)
+        assert titles(figure) == ["baseline", "separate heads"]
+        left, right = figure.axes
+        assert list(left.get_lines()[0].get_ydata()) == pytest.approx([2.2, 2.4, 2.3])  # the mean of two seeds
+        assert [tick.get_text() for tick in left.get_xticklabels()] == ["2", "4", "10"]
+        assert left.get_xlabel() == "Operands" and left.get_ylim() == right.get_ylim()
+        assert "Left out, as longer than a model reads: baseline 3 of 15, separate heads 3 of 15" in texts(figure)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_published_model_stands_beside_the_runs(gather):
+    runs = {"baseline": made_up.RUNS["baseline"]}
+    theirs = [
+        made_up_depth.dissection("deep_model", "published", **DEEP),
+        made_up_depth.by_group(
+            "deep_model", {"levels: level 1": 6.0, "levels: level 5": 6.6}, layers=12, size="published"
+        ),
+    ]
+    analysed = {
+        ("depth", "baseline"): with_problems(gather, "baseline", PROMPTS),
+        ("published_depth", "deep_model"): pd.concat(theirs, ignore_index=True),
+    }
+    with questions.connect(gather(runs, runs, analysed)) as connection:
+        for module in (contributions, depth_profile):
+            figure = settled(module, connection)
+            assert titles(figure) == ["baseline", "deep_model"]
+        table = contributions.data(connection)
+        assert list(table[(table["label"] == "deep_model") & (table["part"] == "layer")]["layer"]) == [*range(1, 13)]
+        lens = figure.axes[3]  # below the effects of both
+        assert list(lens.get_lines()[0].get_ydata()) == DEEP["kl"] and lens.get_ylim()[1] == pytest.approx(1.08 * 6.0)
+        assert [axes.texts[0].get_text() for axes in settled(skip_effects, connection).axes if axes.texts] == [
+            "baseline",
+            "deep_model",
+        ]
+        figure = settled(depth_by_group, connection)
+        assert titles(figure) == ["baseline: sums", "deep_model: levels"]
+        assert list(figure.axes[1].get_lines()[0].get_ydata()) == pytest.approx([0.5, 0.55])  # shares of the depth
+        assert [tick.get_text() for tick in settled(depth_scores, connection).axes[0].get_yticklabels()] == [
+            "baseline",
+            "deep_model",
+        ]
+        numbers = connection.execute(questions.d1.QUESTION.numbers).df()
+        assert list(numbers["setup"]) == ["baseline", "deep_model"]
+        claims = connection.execute("SELECT measured FROM claims WHERE question = 'D1'").fetchall()
+        assert claims[0] == ("0.462 of the first half",)  # the baseline's
+
+
+@pytest.mark.filterwarnings("error")
+def test_without_problems_the_figure_says_so(connection):
+    assert "No problems of known difficulty have been read yet." in texts(settled(depth_by_group, connection))
 
 
 def test_loss_by_depth_and_its_regression(connection):

@@ -9,6 +9,15 @@ from typing import Any
 import pandas as pd
 
 LAYERS = 6
+TYPES = {
+    "sublayer": "string",
+    "layer": "int16",
+    "other_layer": "Int16",
+    "text": "string",
+    "position": "Int32",
+    "token": "string",
+    "strength": "Float64",
+}
 # By layer; of the lens from layer 0, the embedding. `later` is what skipping a layer changes at future tokens in every
 # later layer, `future` and `everywhere` what it changes in predictions; `depths` are effective ones. `tokens` says
 # until which layer tokens of a text matter: those between its first and the ones that predict.
@@ -136,16 +145,25 @@ def _typed(rows: list[dict[str, Any]], run: str, size: str) -> pd.DataFrame:
     """The rows as a table of dissections, with null for what they leave out."""
     columns = ["analysis", "layer", "sublayer", "other_layer", "metric", "stat", "value", "text", "position", "token"]
     table = pd.DataFrame(rows, columns=columns).assign(run=run, size=size, strength=None)
-    types = {
-        "sublayer": "string",
-        "layer": "int16",
-        "other_layer": "Int16",
-        "text": "string",
-        "position": "Int32",
-        "token": "string",
-        "strength": "Float64",
-    }
-    return table.astype(types)
+    return table.astype(TYPES)
+
+
+def by_group(
+    run: str, scores: dict[str, float], error: float | None = 0.01, layers: int = LAYERS, size: str = "nano"
+) -> pd.DataFrame:
+    """The rows of depth_by_group: scores by "SET: GROUP", of 4 prompts each; those by predictions are half of them."""
+    rows = []
+    for text, score in scores.items():
+        numbers = {"depth_score": score, "output_depth_score": score / 2, "answered": 0.25}
+        if error is not None:
+            numbers |= {"depth_score_standard_error": error, "output_depth_score_standard_error": error / 2}
+        rows += [{"metric": name, "stat": "mean", "value": value, "text": text} for name, value in numbers.items()]
+        rows.append({"metric": "depth_score", "stat": "max", "value": 3 * score, "text": text})
+        for name, count in (("prompts", 4.0), ("too_long", 1.0)):
+            rows.append({"metric": name, "stat": "single", "value": count, "text": text})
+    table = pd.DataFrame(rows).assign(run=run, size=size, analysis="depth_by_group", layer=layers)
+    table = table.assign(sublayer=None, other_layer=None, position=None, token=None, strength=None)
+    return table.astype(TYPES)
 
 
 def scaled(factor: float) -> dict[str, Any]:

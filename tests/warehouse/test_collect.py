@@ -157,6 +157,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
             "depth": ["baseline", "separate"],
             "depth_maps": ["baseline_to_separate"],
             "lens": ["baseline", "separate"],
+            "published_depth": ["deep_model"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
             "routing": ["separate"],
@@ -401,3 +402,12 @@ def test_a_section_that_is_no_mapping_names_none(tmp_path, value):
     assert collect(made_up.params(SOME) | {"retrain_heads": value}, tmp_path, tmp_path / "warehouse").runs == sorted(
         SOME
     )
+
+
+@pytest.mark.parametrize("section", ["depth_maps", "published"])
+def test_names_of_the_ladder_are_no_names_of_other_things(tmp_path, section):
+    plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
+    ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
+    params = {**made_up.params({"baseline": plain}), "ladder": ladder, section: {"narrow_plain": {}}}
+    with pytest.raises(UserError, match=f"params.yaml: {section}: expected names that no run has, found 'narrow_plain"):
+        collect(params, tmp_path, tmp_path / "warehouse")

@@ -335,3 +335,80 @@ def test_two_runs_tell_no_error_and_one_depth_nothing():
     assert found.loc["size in use", "by_depth"] == pytest.approx(-0.2)
     assert pd.isna(found.loc["size in use", "by_depth_standard_error"])
     assert ended([("nano", 2, 1000, 0, 3.0), ("nano", 2, 1000, 1, 2.8)]).empty
+
+
+def growths(connection, columns):
+    return connection.execute(f"SELECT {columns} FROM growth_findings ORDER BY place, prompts").fetchall()
+
+
+def test_scores_of_groups_are_one_row_a_group():
+    scores = {"sums: 2 operands": 2.0, "sums: 10 operands": 2.5, "mine: easy": 1.5}
+    connection = over([dissection("a"), made_up_depth.by_group("a", scores)], {"a": PLAIN})
+    found = connection.execute("FROM group_scores ORDER BY depth_score").fetchall()
+    assert found == [
+        ("a", "mine", "easy", None, 6, 4, 1, 0.25, 1.5, 0.01, 0.75, 0.005, 4.5),
+        ("a", "sums", "2 operands", 2.0, 6, 4, 1, 0.25, 2.0, 0.01, 1.0, 0.005, 6.0),
+        ("a", "sums", "10 operands", 10.0, 6, 4, 1, 0.25, 2.5, 0.01, 1.25, 0.005, 7.5),
+    ]
+    # a set without numbers in its names has no order
+    assert connection.execute("SELECT prompts, easiest, hardest FROM depth_growth").fetchall() == [
+        ("sums", "2 operands", "10 operands")
+    ]
+
+
+def test_growth_is_the_rise_of_a_line_through_all_groups():
+    points = {2: 2.0, 3: 2.6, 5: 2.1, 9: 2.9}
+    scores = {f"hops: {x} hops": y for x, y in points.items()}
+    connection = over([dissection("a"), made_up_depth.by_group("a", scores, error=0.02)], {"a": PLAIN})
+    x, y = np.array([*points]), np.array([*points.values()])
+    expected = np.polyfit(x, y, 1)[0] * (9 - 2)
+    design = np.stack([x, np.ones(4)], 1)
+    covariance = np.linalg.inv(design.T @ design) * 0.02**2  # of the line, where every score has this error
+    row = connection.execute(
+        "SELECT growth, standard_error, output_growth, hops, answered FROM depth_growth"
+    ).fetchone()
+    assert row == (pytest.approx(expected), pytest.approx(7 * np.sqrt(covariance[0, 0])), pytest.approx(expected / 2),
+                   True, pytest.approx(0.25))  # fmt: skip
+
+
+def test_noise_of_growth_is_that_over_seeds_and_prompts():
+    grown = {0: 0.1, 1: 0.3, 2: -0.1}
+    runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in grown}
+    runs["shared"] = {**PLAIN, "readouts": "shared"}
+    tables = [dissection(run) for run in runs]
+    for run, growth in zip(runs, [*grown.values(), 0.5]):
+        tables.append(made_up_depth.by_group(run, {"sums: 2 operands": 2.0, "sums: 6 operands": 2.0 + growth}))
+    tables += [dissection("theirs"), made_up_depth.by_group("theirs", {"m: level 1": 2.0, "m: level 5": 2.4})]
+    found = growths(over(tables, runs), "label, prompts, seeds, growth, noise, full_depth")
+    prompts = np.sqrt(2) * 0.01  # two groups
+    seeds = statistics.stdev(grown.values())
+    expected = [
+        ("baseline", "sums", 3, 0.1, 3 * np.sqrt(seeds**2 / 3 + prompts**2), True),
+        ("shared head", "sums", 1, 0.5, 3 * np.sqrt(seeds**2 + prompts**2), True),  # the baseline's seeds
+        ("theirs", "m", 1, 0.4, 3 * prompts, False),
+    ]
+    assert [(*row[:3], *map(pytest.approx, row[3:5]), row[5]) for row in expected] == found
+
+
+def test_noise_of_growth_is_not_known_without_seeds_or_with_a_single_prompt():
+    tables = [dissection("a"), made_up_depth.by_group("a", {"s: 1": 2.0, "s: 2": 2.1})]
+    tables += [dissection("theirs"), made_up_depth.by_group("theirs", {"s: 1": 2.0, "s: 2": 2.1}, error=None)]
+    assert growths(over(tables, {"a": PLAIN}), "label, noise") == [("baseline", None), ("theirs", None)]
+
+
+def test_a_published_model_is_shown_and_is_no_run():
+    runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in range(3)}
+    ours = [dissection(run) for run in runs]
+    alone = over(ours, runs)
+    beside = over([*ours, dissection("theirs", **made_up_depth.scaled(0.1))], runs)
+    found = beside.execute("SELECT run, setup, full_depth, label FROM dissected_runs WHERE setup = 'published'")
+    assert found.fetchall() == [("theirs", "published", False, "theirs")]
+    for query in (
+        "FROM depth_findings WHERE setup <> 'published' ORDER BY ALL",
+        "FROM dissected_runs WHERE setup <> 'published' ORDER BY ALL",
+    ):
+        assert beside.execute(query).fetchall() == alone.execute(query).fetchall()
+    noise = "SELECT DISTINCT noise, difference, difference_noise FROM depth_findings WHERE setup = 'published'"
+    assert beside.execute(noise).fetchall() == [(None, None, None)]
+    ratio = "SELECT mean FROM depth_findings WHERE setup = 'published' AND statistic = 'layer_ratio'"
+    assert beside.execute(ratio).fetchone()[0] == pytest.approx(0.1 * 0.3 / 0.65)
