@@ -7,7 +7,7 @@ SELECT run, CASE WHEN plain THEN 'uniform' ELSE in_words(growth) END AS way, pla
     coalesce(compute, steps) AS compute, val_loss
 FROM (
     SELECT *, algorithms = '{}' AS plain, json_extract(algorithms, '$.growth') AS growth
-    FROM runs WHERE present AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
+    FROM runs WHERE present AND NOT on_ladder AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
 )
 LEFT JOIN spent USING (run)
 WHERE plain AND readouts IN ('none', 'probes') OR growth IS NOT NULL
