@@ -30,7 +30,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     found = [
         Recovery(*row)
         for row in connection.execute(
-            """SELECT run, count(*), max(steps), 
+            """SELECT run, count(*), max(steps),
                 list(recoveries.layer ORDER BY recoveries.layer) FILTER (steps = 0),
                 list(recoveries.layer ORDER BY recoveries.layer) FILTER (NOT recovered),
                 any_value(rho), any_value(p)
@@ -75,10 +75,11 @@ QUESTION = Question(
     title="Do layers that matter more take longer to recover?",
     background=(
         "Noise of half the standard deviation of each matrix, unless params.yaml says otherwise, is added to attention "
-        "and MLP of one layer. Then that layer alone is trained until perplexity on held-out text is nearly that of the "
-        "untouched model again, or a cap is reached; of layers that are not back, those of which more remains count as "
-        "later. Importance is that of A2. The noise formula, AdamW, its rate and when a layer counts as recovered are "
-        "ours, as the source does not publish its own. With six layers only an almost perfect order is beyond chance. "
+        "and MLP of one layer. Then that layer alone is trained until perplexity on held-out text is nearly that of "
+        "the untouched model again, or a cap is reached; of layers that are not back, those of which more remains "
+        "count as later. Importance is that of A2. The noise formula, AdamW, its rate and when a layer counts as "
+        "recovered are ours, as the source does not publish its own. With six layers only an almost perfect order is "
+        "beyond chance. "
         f"{ABOUT_BASELINE}"
     ),
     runs=sql("anatomy_runs"),
