@@ -66,7 +66,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         for kind, (name, colour, marker) in KINDS.items()
         if (table["kind"] == kind).any()
     ]
-    finish(figure, connection, handles)
+    finish(figure, connection, handles, columns=3)
     return figure
 
 

@@ -63,9 +63,9 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 def _draw_marks(axes: Axes, table: pd.DataFrame, column: str) -> None:
     faces = ["#D55E00" if recovered else "white" for recovered in table["recovered"]]
     axes.scatter(table["importance"], table[column], color=faces, edgecolors="#D55E00", s=26, linewidth=1.2, zorder=3)
-    for row in table.itertuples():
-        point = (row.importance, getattr(row, column))
+    for number, row in enumerate(table.sort_values("importance").itertuples()):
+        point, height = (row.importance, getattr(row, column)), (5, -12)[number % 2]  # neighbours may be close
         axes.annotate(
-            str(row.layer), point, (0, 5), textcoords="offset points", ha="center", fontsize="small",
+            str(row.layer), point, (0, height), textcoords="offset points", ha="center", fontsize="small",
             path_effects=style.halo(), zorder=4,
         )  # fmt: skip

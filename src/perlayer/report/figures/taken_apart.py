@@ -35,11 +35,12 @@ def absent(connection: duckdb.DuckDBPyConnection) -> str:
     return "Not drawn, not taken apart yet: " + ", ".join(run for (run,) in rows) if rows else ""
 
 
-def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list) -> None:
-    """The legend above, below a note of what is absent, and the layout."""
+def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list, columns: int = 6) -> None:
+    """The legend above, of so many columns at most, below a note of what is absent, and the layout."""
     if handles:
-        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 7), frameon=False)
+        figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), columns), frameon=False)
     style.add_note(figure, absent(connection))
+    figure.draw_without_rendering()  # the layout knows how wide tick labels of such scales are once they are drawn
     style.settle(figure)
 
 

@@ -71,10 +71,8 @@ def _draw_correlations(axes: Axes, table: pd.DataFrame) -> None:
     places = {matrix: place for place, matrix in enumerate(MATRICES)}
     at = table["matrix"].map(places)
     axes.axhline(-0.5, color="#222222", linewidth=1)
-    axes.text(
-        len(places) - 0.45, -0.495, "\N{MINUS SIGN}0.50: independent layers", ha="right", va="bottom", fontsize="small",
-        path_effects=style.halo(), zorder=4,
-    )  # fmt: skip
+    words = {"ha": "right", "va": "top", "fontsize": "small", "transform": axes.transAxes}
+    axes.text(0.99, 0.97, "line: \N{MINUS SIGN}0.50, which independent layers give", **words)
     axes.scatter(at + 0.2, table["independent"], color="#777777", marker="_", s=60, linewidth=1.2)
     axes.scatter(at - 0.2, table["initial"], color="#222222", s=12, alpha=0.7, linewidth=0)
     axes.scatter(at, table["correlation"], color="#D55E00", s=12, alpha=0.8, linewidth=0, zorder=3)
@@ -88,9 +86,8 @@ def _draw_components(axes: Axes, table: pd.DataFrame) -> None:
     if table.empty:
         style.say(axes, "It takes two layers.")
         return
-    means = (
-        table.assign(before=table["initial"] - table["independent"]).groupby("components")[["excess", "before"]].mean()
-    )
+    table = table.assign(before=table["initial"] - table["independent"])
+    means = table.groupby("components")[["excess", "before"]].mean()
     axes.axhline(0, color="#777777", linewidth=1)
     for column, colour in (("before", "#222222"), ("excess", "#D55E00")):
         axes.plot(means.index, means[column], color=colour, marker="o", markersize=4, markeredgewidth=0, linewidth=1.3)
@@ -101,11 +98,7 @@ def _draw_components(axes: Axes, table: pd.DataFrame) -> None:
 def _share_scales(panels: dict[str, list[Axes]], table: pd.DataFrame) -> None:
     """The same scale in each row of all models."""
     correlations = table.loc[table["components"].isna(), ["correlation", "initial", "independent"]]
-    shares = (
-        table.dropna(subset="components")
-        .groupby(["label", "components"])[["explained", "initial", "independent"]]
-        .mean()
-    )
+    shares = table.groupby(["label", "components"])[["explained", "initial", "independent"]].mean()
     reach = max(0.02, 1.2 * shares[["explained", "initial"]].sub(shares["independent"], axis=0).abs().max().max())
     for above, below in panels.values():
         if not correlations.empty:
