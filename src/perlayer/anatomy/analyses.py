@@ -13,6 +13,7 @@ from perlayer.anatomy.matrices import initial_matrices, layer_matrices
 from perlayer.anatomy.perplexity import HeldOutText
 from perlayer.anatomy.predictability import measure_predictability
 from perlayer.anatomy.recovery import measure_recovery
+from perlayer.anatomy.recovery_order import measure_recovery_order
 from perlayer.anatomy.replacement import measure_replacement
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.anatomy.structure import measure_structure
@@ -72,6 +73,7 @@ def anatomize(decoder: Decoder, seed: int, settings: AnatomySettings, shards: Pa
     trained, initial = layer_matrices(decoder), initial_matrices(decoder, seed)
     ablation = measure_ablation(decoder, text, settings)
     predictability = measure_predictability(trained, initial, settings)
+    recovery = measure_recovery(decoder, sample, training, settings)
     unimportant = unimportant_layers(ablation, settings.manipulated_layers)
     return {
         "ablation": ablation,
@@ -79,5 +81,5 @@ def anatomize(decoder: Decoder, seed: int, settings: AnatomySettings, shards: Pa
         "replacement": measure_replacement(decoder, text, predictability, settings),
         "structure": measure_structure(trained, initial),
         "manipulation": measure_manipulation(decoder, text, unimportant, settings),
-        "recovery": measure_recovery(decoder, sample, training, settings),
+        "recovery": [*recovery, *measure_recovery_order(ablation, recovery)],
     }

@@ -62,12 +62,16 @@ VIEWS = (
     "ablations",
     "manipulations",
     "recoveries",
+    "recovery_orders",
     "predictability",
     "replacements",
     "delta_correlations",
     "weight_components",
     "anatomy_statistics",
     "anatomy_findings",
+    "growth_runs",
+    "growth_pairs",
+    "growth_effects",
 )
 
 

@@ -16,19 +16,25 @@ from perlayer.report.figures import (
     fixes,
     future_layers,
     gradient_cosines,
+    growth,
     last_layer_curves,
     layer_curves,
+    layer_importance,
     lens_agreement,
     lenses,
+    manipulations,
     mix,
     multi_token_sizes,
     noise_floor,
+    recovery,
     related_work,
     retrained_heads,
     retraining_curves,
     routing,
     skip_effects,
     switch_off,
+    weight_predictability,
+    weight_structure,
 )
 
 FIGURES = {
@@ -59,5 +65,11 @@ FIGURES = {
         depth_profile,
         depth_scores,
         depth_and_width,
+        weight_predictability,
+        layer_importance,
+        recovery,
+        manipulations,
+        weight_structure,
+        growth,
     )
 }

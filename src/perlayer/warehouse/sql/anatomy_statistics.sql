@@ -51,7 +51,7 @@ components AS (
     SELECT run, avg(explained) AS first_component, avg(excess) AS first_component_excess
     FROM weight_components WHERE components = 1 GROUP BY run
 ),
-recovered AS (SELECT run, value AS recovery_rank_correlation FROM dissections WHERE metric = 'rank_correlation'),
+recovered AS (SELECT run, rho AS recovery_rank_correlation FROM recovery_orders),
 wide AS (
     FROM (SELECT DISTINCT run FROM anatomy_runs)
     LEFT JOIN predicted USING (run)

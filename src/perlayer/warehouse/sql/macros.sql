@@ -84,9 +84,12 @@ CREATE MACRO importance(degradation, low, high) AS
         WHEN degradation >= 100 THEN 'critical' WHEN degradation >= 20 THEN 'important'
         WHEN degradation >= 2 THEN 'minor' ELSE 'redundant' END;
 
--- A change of perplexity: of its logarithm, in nats, from percent, and in percent as words.
+-- A change of perplexity: of its logarithm, in nats, from percent; and from that, in percent, as words.
 CREATE MACRO in_nats(percent) AS ln(1 + percent / 100);
-CREATE MACRO in_percent(nats) AS format('{:+.3g} %', 100 * (exp(nats) - 1));
+CREATE MACRO in_percent(nats) AS CASE
+    WHEN 100 * (exp(nats) - 1) < 1000 THEN format('{:+.3g} %', 100 * (exp(nats) - 1))
+    WHEN 100 * (exp(nats) - 1) < 1e6 THEN format('+{:,} %', round(100 * (exp(nats) - 1))::BIGINT)
+    ELSE format('{:+.2e} %', 100 * (exp(nats) - 1)) END;
 
 -- Means over seeds of the statistics in one view, of the runs in another, beside the baseline of as many layers. Seeds
 -- scatter alike in all setups and designs of one depth as far as is known, so their variance is pooled over those with
@@ -112,3 +115,10 @@ FROM grouped AS mine
 JOIN scatter USING (layers, statistic)
 LEFT JOIN (SELECT * FROM grouped WHERE residual = 'sandwich' AND setup = 'baseline') AS baseline
     USING (layers, statistic);
+
+-- The kinds of matrix of a layer, in the order in which they are shown.
+CREATE MACRO matrices() AS ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];
+
+-- The kinds of manipulation, in the order in which they are shown.
+CREATE MACRO manipulation_kinds() AS
+    ['scale', 'noise', 'neighbour_interpolation', 'neighbour_copy', 'predicted', 'random'];
