@@ -18,15 +18,12 @@ from benchmarks.project import ROOT, SIZE
 from benchmarks.training_step import BATCHES, NANO, Step, build, in_turns, prepare
 from perlayer import params
 from perlayer.data.batches import read_split
-from perlayer.data.settings import parse_part
 from perlayer.environment import Machine
-from perlayer.model.config import AttentionSettings, ModelSettings
-from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import parse
 from perlayer.training.compilation import wants_compilation
-from perlayer.training.run import Recipe, assemble, work_of
+from perlayer.training.recipe import parse_recipe
+from perlayer.training.run import assemble, work_of
 from perlayer.training.session import begin
-from perlayer.training.settings import TrainSettings, parse_run
+from perlayer.training.settings import parse_run
 
 BOUND = 1.05
 WARMUP, PAIRS = 5, 120
@@ -60,13 +57,7 @@ def rows() -> list[Row]:
         data.tokenize(Path(folder), None, into="tokenizer")
         data.write_shards(Path(folder))
         shards = Path(folder, "shards")
-        recipe = Recipe(
-            SIZE,
-            parse(ModelSettings, *params.recipe(choices, "model", SIZE)),
-            parse(OptimizerSettings, *params.recipe(choices, "optimizer", SIZE)),
-            parse(TrainSettings, *params.recipe(choices, "train", SIZE)),
-            parse_part(AttentionSettings, *params.recipe(choices, "data", SIZE)),
-        )
+        recipe = parse_recipe(choices, SIZE)
         recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, steps=WARMUP + PAIRS))
         run = parse_run(choices, "separate")
         trainer, _, log = assemble(run, recipe, work_of(run, recipe, shards), session)

@@ -4,43 +4,19 @@ from _run import run
 
 
 def train(params, name):
-    import gc
     from pathlib import Path
 
-    from perlayer.data.settings import parse_part
-    from perlayer.environment import Machine
-    from perlayer.model.config import AttentionSettings, ModelSettings
-    from perlayer.optim.settings import OptimizerSettings
-    from perlayer.params import parse, recipe
-    from perlayer.training.launch import launch_processes, own_temporary_folder
-    from perlayer.training.settings import TrainSettings, parse_run
+    from perlayer.training.recipe import parse_recipe
+    from perlayer.training.settings import parse_run
+    from perlayer.training.start import start_training
 
-    machine = Machine.from_environment()
-    run_settings = parse_run(params, name)
-    settings = {
-        "attention": parse_part(AttentionSettings, *recipe(params, "data")),
-        "model": parse(ModelSettings, *recipe(params, "model")),
-        "optimizer": parse(OptimizerSettings, *recipe(params, "optimizer")),
-        "train": parse(TrainSettings, *recipe(params, "train")),
-    }
-    with own_temporary_folder():
-        if launch_processes(machine, settings["train"].batch):
-            return
-
-        # What the libraries bring stays until the end; to look for garbage in it took a quarter of the import.
-        gc.disable()
-        from perlayer.training.run import Recipe, train
-
-        gc.freeze()
-        gc.enable()
-        train(
-            run_settings,
-            Recipe(size=params["size"], **settings),
-            shards=Path("data/shards"),
-            models=Path("data/models"),
-            metrics=Path("metrics/runs"),
-            machine=machine,
-        )
+    start_training(
+        parse_run(params, name),
+        parse_recipe(params),
+        shards=Path("data/shards"),
+        models=Path("data/models"),
+        metrics=Path("metrics/runs"),
+    )
 
 
 if __name__ == "__main__":

@@ -46,12 +46,7 @@ def load(path: str | Path = "params.yaml") -> dict[str, Any]:
     for group in ("recipes", "runs"):
         if not isinstance(params[group], dict) or not params[group]:
             raise UserError(f"{path}: {group}: expected a mapping with at least one name, found {params[group]!r}")
-        for name in params[group]:
-            if not isinstance(name, str) or not NAME.fullmatch(name):
-                raise UserError(
-                    f"{path}: {group}: expected a name of lower-case letters, digits and _, "
-                    f"starting with a letter, found {name!r}"
-                )
+        check_names(params[group], group)
     if not isinstance(params["size"], str) or params["size"] not in params["recipes"]:
         raise UserError(f"{path}: size: expected one of {', '.join(params['recipes'])}, found {params['size']!r}")
     return params
@@ -59,6 +54,16 @@ def load(path: str | Path = "params.yaml") -> dict[str, Any]:
 
 def _place(error: DuplicateKeyError) -> str:
     return f"at line {error.problem_mark.line + 1}" if error.problem_mark else "somewhere"
+
+
+def check_names(mapping: Mapping[Any, Any], where: str) -> None:
+    """Raise `UserError` unless every key of what stands at `where` is a name."""
+    for name in mapping:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise UserError(
+                f"params.yaml: {where}: expected a name of lower-case letters, digits and _, starting with a letter, "
+                f"found {name!r}"
+            )
 
 
 def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> tuple[dict[str, Any], str]:

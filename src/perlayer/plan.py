@@ -26,7 +26,8 @@ from perlayer.model.published_settings import parse_published, read_published_co
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, parse, recipe
 from perlayer.training.ladder import check_ladder
-from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_depth, check_warmup, parse_run
+from perlayer.training.recipe import parse_recipe
+from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_size, check_warmup, parse_run
 
 SECTIONS = (
     "size",
@@ -67,8 +68,9 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
         check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
         check_warmup(f"recipes.{size}", parsed["optimizer"], parsed["train"])
     runs = [parse_run(params, name) for name in params["runs"]]
+    usual = parse_recipe(params)
     for run in runs:
-        check_depth(run, recipe(params, "model")[0]["layers"], f"runs.{run.name}")
+        check_size(run, usual.model.layers, usual.optimizer, usual.train, f"runs.{run.name}")
     on_ladder = check_ladder(params)
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
     _check_named(retrained, runs, "retrain_heads.runs")

@@ -34,7 +34,8 @@ READOUTS = ("probes", "separate", "none")
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, small_shards):
     """Finished runs of three layers, and what training left of them."""
-    from perlayer.training.run import Recipe, train
+    from perlayer.training.recipe import Recipe
+    from perlayer.training.run import train
 
     folder = tmp_path_factory.mktemp("finished")
     recipe = Recipe("tiny", ModelSettings(3, 16, 24, 2, 1, 8, 10000.0, 1e-5), OPTIMIZER, TRAIN, AttentionSettings(True))

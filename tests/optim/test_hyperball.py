@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
@@ -131,6 +132,34 @@ def test_twelve_steps_equal_the_reference(training, size_of_gradient):
                 torch.testing.assert_close(named[name].double(), expected, rtol=2e-4, atol=2e-5, msg=name)
     for name, parameter in named.items():
         assert torch.equal(parameter.grad, gradients[name])  # clipping leaves the gradients as they are
+
+
+def test_a_parameter_without_a_gradient_stands_still_with_its_state():
+    # Each parameter alone, updated only when it has a gradient, is the reference: frozen, it must not notice time.
+    # Gradients stay below the norm at which they would be clipped, which is the one thing they share.
+    generator = torch.Generator().manual_seed(3)
+    shapes = {"muonh": (6, 4), "adamh": (5, 3), "adam": (4,)}
+    for kind, shape in shapes.items():
+        start = torch.randn(2, *shape, generator=generator)
+        gradients = [0.05 * torch.randn(2, *shape, generator=generator) for _ in range(9)]
+        frozen = [{0: False, 1: step in (0, 1, 2, 5)} for step in range(9)]
+
+        def group(*parameters, kind=kind):
+            return Hyperball([{"params": list(parameters), "kind": kind, "lr": 0.02}], **CONSTANTS)
+
+        together = [nn.Parameter(one.clone()) for one in start]
+        apart = [nn.Parameter(one.clone()) for one in start]
+        joint, alone = group(*together), [group(one) for one in apart]
+        for gradient, still in zip(gradients, frozen):
+            for index in range(2):
+                together[index].grad = apart[index].grad = None
+                if not still[index]:
+                    together[index].grad, apart[index].grad = gradient[index].clone(), gradient[index].clone()
+                    alone[index].step()
+            joint.step()
+        for index in range(2):
+            torch.testing.assert_close(together[index], apart[index], rtol=1e-5, atol=1e-6)
+        assert {joint.state[one].get("step") for one in together} == ({None} if kind == "muonh" else {9, 5})
 
 
 def test_hyperball_matrices_keep_their_norm_over_many_steps(training):

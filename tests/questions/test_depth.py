@@ -137,8 +137,8 @@ def plain_models(losses):
     connection = made_up.in_memory([], runs, question=d9.QUESTION)
     for number, (size, layers, parameters, loss) in enumerate(losses):
         connection.execute(
-            "UPDATE runs SET size = ?, on_ladder = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
-            [size, size != "nano", float(layers * parameters), loss, f"r{number}"],
+            "UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
+            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
         )
     return connection
 

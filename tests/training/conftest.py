@@ -14,7 +14,7 @@ def shards(small_shards):
 @pytest.fixture(scope="session")
 def recipe():
     """A recipe of a second or two."""
-    from perlayer.training.run import Recipe
+    from perlayer.training.recipe import Recipe
 
     return Recipe(
         size="tiny",

@@ -4,6 +4,7 @@ from perlayer.algorithms.ema.settings import Settings as Ema
 from perlayer.errors import UserError, require
 from perlayer.model.config import design_names
 from perlayer.params import load, parse
+from perlayer.plan import check_params
 from perlayer.training.settings import TrainSettings, parse_run
 
 
@@ -23,6 +24,22 @@ def test_optional_keys_are_the_settings_of_algorithms():
     run = parsed({**GOOD, "layers": 2, "ema": {"half_life": 5}})
     assert (run.layers, run.algorithms["ema"]) == (2, Ema(half_life=5))
     assert list(parsed({**GOOD, "readouts": "none"}).algorithms) == []
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(None, 1200), (7, 7), (0.5, 600), (0.0001, 1)])
+def test_a_run_may_take_more_or_fewer_updates_than_its_recipe(steps, expected):
+    assert parsed({**GOOD, "steps": steps}).updates(1200) == expected
+
+
+def test_a_run_may_not_end_within_the_warm_up():
+    params = load()
+    params["recipes"]["nano"]["optimizer"]["warmup"] = 100
+    params["runs"]["short"] = {**GOOD, "steps": 100}
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    assert str(error.value) == (
+        "params.yaml: runs.short.steps: expected more updates than the 100 of the warm-up, found 100"
+    )
 
 
 def test_the_value_of_an_only_field_may_stand_alone():
@@ -53,6 +70,10 @@ def test_an_algorithm_may_look_at_the_whole_run(monkeypatch):
         ({"seed": 0.5}, "runs.mine.seed: expected a whole number, found 0.5"),
         ({"layers": 0}, "runs.mine.layers: expected from 1 to 4096, found 0"),
         ({"layers": 10**26}, "runs.mine.layers: expected from 1 to 4096"),
+        ({"steps": 0}, "runs.mine.steps: expected from 1 to 1000000000 updates, or a share of the recipe's below 1"),
+        ({"steps": 1.0}, "runs.mine.steps: expected from 1 to 1000000000 updates"),
+        ({"steps": -0.5}, "runs.mine.steps: expected from 1 to 1000000000 updates"),
+        ({"steps": "half"}, "runs.mine.steps: expected a whole number or a number, found 'half'"),
         ({"ema": {"half_life": 0}}, "runs.mine.ema.half_life: expected from 1 to 1000000000 updates, found 0"),
         ({"ema": {"halflife": 3}}, "runs.mine.ema.halflife: unknown key; did you mean half_life?"),
         ({"ema": True}, "runs.mine.ema.half_life: expected a whole number, found True"),

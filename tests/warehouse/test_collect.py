@@ -132,7 +132,7 @@ def test_results_of_the_ladder_belong_to_the_size_that_they_stand_beside(tmp_pat
         return absent.analyses.get("ladder"), runs.loc["narrow_plain"]
 
     absent, run = gathered("nano")
-    assert absent is None and run["present"] and run["on_ladder"]
+    assert absent is None and run["present"] and run["section"] == "ladder"
     assert (run["size"], run["layers"]) == ("narrow", 2)
     absent, run = gathered("smoke")
     assert absent == ["narrow_plain"] and not run["present"]

@@ -173,8 +173,8 @@ def ended(models):
     connection = made_up.in_memory([], runs)
     for number, (size, layers, parameters, _, loss) in enumerate(models):
         connection.execute(
-            """UPDATE runs SET size = ?, on_ladder = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?""",
-            [size, size != "nano", float(layers * parameters), loss, f"r{number}"],
+            """UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?""",
+            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
         )
     return connection.execute("FROM depth_regression").df().set_index("scope")
 

@@ -19,6 +19,13 @@ def design_names() -> list[str]:
     return sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "protocol"))
 
 
+def require_design(residual: str, value_residual: str | None) -> None:
+    """Raise `InvalidValue` unless both are what they are called."""
+    require(residual in design_names(), "residual", f"one of {', '.join(design_names())}", residual)
+    known = value_residual is None or value_residual in VALUE_RESIDUALS
+    require(known, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", value_residual)
+
+
 @dataclass(frozen=True)
 class AttentionSettings:
     """What a model reads of the `data` section of a recipe."""
@@ -92,10 +99,6 @@ class ModelConfig:
 def check_config(config: ModelConfig) -> None:
     """Raise `InvalidValue` or `TypeError` for a value that no decoder has."""
     ModelSettings(*(getattr(config, field.name) for field in dataclasses.fields(ModelSettings)))
-    require(config.residual in design_names(), "residual", f"one of {', '.join(design_names())}", config.residual)
-    kinds = (None, *VALUE_RESIDUALS)
-    require(
-        config.value_residual in kinds, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", config.value_residual
-    )
+    require_design(config.residual, config.value_residual)
     for key in ("vocab_size", "sequence_length"):
         require(getattr(config, key) >= 1, key, "at least 1", getattr(config, key))

@@ -27,8 +27,9 @@ class Hyperball(Optimizer):
     - `adamh`: Adam's direction taken as the same angular step.
     - `adam`: plain Adam with bias correction.
 
-    There is no weight decay. Each group carries `kind`, `lr` and the constants of its kind; all its parameters have
-    a gradient at every update, or none has.
+    There is no weight decay. Each group carries `kind`, `lr` and the constants of its kind. A parameter without a
+    gradient stays as it is, and so does its state: its moments, and the number of its updates, by which Adam corrects
+    their bias. It is no part of the norm by which its group is clipped.
     """
 
     def __init__(
@@ -107,8 +108,16 @@ class Hyperball(Optimizer):
                 torch._foreach_copy_(some, list(matrices.unbind()))
 
     def _adam(self, group: dict[str, Any], parameters: list[Tensor], clip: Tensor) -> None:
+        by_step: dict[int, list[Tensor]] = defaultdict(list)
+        for parameter in parameters:
+            state = self.state[parameter]
+            state["step"] = state.get("step", 0) + 1
+            by_step[state["step"]].append(parameter)
+        for step, alike in by_step.items():
+            self._adam_at(step, group, alike, clip)
+
+    def _adam_at(self, step: int, group: dict[str, Any], parameters: list[Tensor], clip: Tensor) -> None:
         rate, (beta1, beta2) = group["lr"], group["betas"]
-        step = group["step"] = group.get("step", 0) + 1
 
         def directions(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
             denominators = torch._foreach_div(second, 1.0 - beta2**step)

@@ -1,7 +1,7 @@
 -- The runs of the question: growth training, and the uniform training beside it; without any, the baseline.
 SELECT run, section, seed, layers, steps, present
 FROM runs
-WHERE residual = 'sandwich' AND full_depth AND NOT on_ladder
+WHERE residual = 'sandwich' AND full_depth AND section IN ('runs', 'growth')
     AND (section = 'growth' OR run IN (SELECT baseline FROM growth_pairs)
         OR readouts IN ('none', 'probes') AND algorithms = '{}')
 QUALIFY section = 'growth' OR run IN (SELECT baseline FROM growth_pairs)

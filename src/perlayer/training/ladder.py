@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perlayer.errors import UserError
 from perlayer.model.config import ModelSettings
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import NAME, check_keys, ladder_name, parse, recipe
-from perlayer.training.settings import Run, TrainSettings, check_depth, check_warmup, parse_definition
+from perlayer.params import check_keys, check_names, ladder_name, parse, recipe
+from perlayer.training.recipe import Recipe, parse_recipe
+from perlayer.training.settings import Run, TrainSettings, check_size, check_warmup, parse_definition
 
 SECTIONS = {"model": ModelSettings, "optimizer": OptimizerSettings, "train": TrainSettings}
-
-
-@dataclass(frozen=True)
-class Rung:
-    """A size of the ladder: the recipe of the size in use, but for what the rung says otherwise."""
-
-    name: str
-    model: ModelSettings
-    optimizer: OptimizerSettings
-    train: TrainSettings
 
 
 def ladder_run(params: Mapping[str, Any], rung: str, name: str) -> Run:
@@ -39,8 +29,8 @@ def ladder_run(params: Mapping[str, Any], rung: str, name: str) -> Run:
     return dataclasses.replace(run, name=ladder_name(rung, name))
 
 
-def parse_rung(params: Mapping[str, Any], name: str) -> Rung:
-    """Read and check `ladder.rungs.NAME`: in what its sections differ from those of the size in use.
+def parse_rung(params: Mapping[str, Any], name: str) -> Recipe:
+    """The recipe of the size in use, but for what `ladder.rungs.NAME` says otherwise; its size is called SIZE_NAME.
 
     Raises:
         UserError: no such rung, an unknown key, or an impossible value.
@@ -60,7 +50,7 @@ def parse_rung(params: Mapping[str, Any], name: str) -> Rung:
         usual, _ = recipe(params, section)
         parsed[section] = parse(kind, dict([*usual.items(), *change.items()]), f"{where}.{section}")
     check_warmup(where, parsed["optimizer"], parsed["train"])
-    return Rung(name, **parsed)
+    return dataclasses.replace(parse_recipe(params), size=ladder_name(params["size"], name), **parsed)
 
 
 def check_ladder(params: Mapping[str, Any]) -> list[Run]:
@@ -76,20 +66,15 @@ def check_ladder(params: Mapping[str, Any]) -> list[Run]:
     for group in ("runs", "rungs"):
         if not isinstance(ladder[group], Mapping):
             raise UserError(f"params.yaml: ladder.{group}: expected a mapping of names, found {ladder[group]!r}")
-        for name in ladder[group]:
-            if not isinstance(name, str) or not NAME.fullmatch(name):
-                raise UserError(
-                    f"params.yaml: ladder.{group}: expected a name of lower-case letters, digits and _, "
-                    f"starting with a letter, found {name!r}"
-                )
+        check_names(ladder[group], f"ladder.{group}")
     runs = [parse_definition(name, mapping, f"ladder.runs.{name}") for name, mapping in ladder["runs"].items()]
     names = list(params["runs"])
     for rung in ladder["rungs"]:
-        layers = parse_rung(params, rung).model.layers
+        size = parse_rung(params, rung)
         if rung in params["recipes"]:
             raise UserError(f"params.yaml: ladder.rungs: expected names that no size has, found {rung!r}")
         for run in runs:
-            check_depth(run, layers, f"ladder.runs.{run.name}")
+            check_size(run, size.model.layers, size.optimizer, size.train, f"ladder.runs.{run.name}")
             name = ladder_name(rung, run.name)
             if name in names:
                 raise UserError(f"params.yaml: ladder: expected a name of its own for each run, found {name} twice")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,16 @@ from perlayer.data.dataset import Dataset, read_dataset
 from perlayer.environment import Machine
 from perlayer.errors import at
 from perlayer.losses.reading import Reading
-from perlayer.model.config import AttentionSettings, ModelConfig, ModelSettings
+from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder, run_layer
 from perlayer.optim.groups import parameter_groups
 from perlayer.optim.hyperball import Hyperball
-from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.compilation import compiled_layer, wants_compilation
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, evaluate
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.publish import Results, publish
+from perlayer.training.recipe import Recipe
 from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.session import (
     Session,
@@ -42,18 +41,7 @@ from perlayer.training.session import (
     new_trainer,
     resumable,
 )
-from perlayer.training.settings import Run, TrainSettings, check_warmup
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a size says of a training."""
-
-    size: str
-    model: ModelSettings
-    optimizer: OptimizerSettings
-    train: TrainSettings
-    attention: AttentionSettings
+from perlayer.training.settings import Run, check_size, check_warmup
 
 
 def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, machine: Machine) -> None:
@@ -64,6 +52,8 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             be written, or a loss that is not finite.
     """
     check_warmup(f"recipes.{recipe.size}", recipe.optimizer, recipe.train)
+    check_size(run, recipe.model.layers, recipe.optimizer, recipe.train, f"runs.{run.name}")
+    recipe = recipe.of(run)
     data = checked_data(shards, recipe.train.batch, f"recipes.{recipe.size}.train.batch")
     session = begin(dataclasses.replace(machine, compile="on" if wants_compilation(machine) else "off"))
     outs = (models / run.name, metrics / run.name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.errors import UserError, at, require
-from perlayer.model.config import LARGEST, MOST_LAYERS, VALUE_RESIDUALS, design_names
+from perlayer.model.config import LARGEST, MOST_LAYERS, require_design
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import MOST_STEPS, check_keys, parse
 
@@ -45,14 +45,17 @@ class CoreSettings:
     seed: int
     layers: int | None = None
     value_residual: str | None = None
+    steps: int | float | None = None  # updates, or a share of the recipe's below 1
 
     def __post_init__(self):
-        kind = self.value_residual
-        require(kind is None or kind in VALUE_RESIDUALS, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", kind)
-        require(self.residual in design_names(), "residual", f"one of {', '.join(design_names())}", self.residual)
+        require_design(self.residual, self.value_residual)
         require(0 <= self.seed <= LARGEST_SEED, "seed", f"a whole number from 0 to {LARGEST_SEED}", self.seed)
         fits = self.layers is None or 1 <= self.layers <= MOST_LAYERS
         require(fits, "layers", f"from 1 to {MOST_LAYERS}", self.layers)
+        whole = isinstance(self.steps, int) and 1 <= self.steps <= MOST_STEPS
+        share = isinstance(self.steps, float) and 0 < self.steps < 1
+        expected = f"from 1 to {MOST_STEPS} updates, or a share of the recipe's below 1"
+        require(self.steps is None or whole or share, "steps", expected, self.steps)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,13 @@ class Run:
     layers: int | None  # None: as the recipe says
     value_residual: str | None
     algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
+    steps: int | float | None = None  # updates, or a share of the recipe's; None: as the recipe says
+
+    def updates(self, usual: int) -> int:
+        """How many updates it takes where the recipe has `usual`."""
+        if self.steps is None:
+            return usual
+        return self.steps if isinstance(self.steps, int) else max(1, round(self.steps * usual))
 
 
 def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
@@ -77,8 +87,18 @@ def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings)
         )
 
 
-def check_depth(run: Run, layers: int, where: str) -> None:
-    """Raise `UserError` where the weights of a run do not fit its depth at a size, which has `layers` by default."""
+def check_size(run: Run, layers: int, optimizer: OptimizerSettings, train: TrainSettings, where: str) -> None:
+    """Raise `UserError` where a run does not fit a size: its updates the warm-up, its weights its depth.
+
+    Args:
+        layers: of the size, where the run does not say otherwise.
+        where: the run in params.yaml.
+    """
+    if run.steps is not None and run.updates(train.steps) <= optimizer.warmup:
+        raise UserError(
+            f"params.yaml: {where}.steps: expected more updates than the {optimizer.warmup} of the warm-up, "
+            f"found {run.updates(train.steps)}"
+        )
     reading = run.algorithms.get("per_layer_loss")
     if reading is not None:
         with at(where):
@@ -127,7 +147,9 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
     for settings in algorithms.values():
         with at(where):
             getattr(settings, "check", lambda run: None)(mapping)
-    return Run(name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms)
+    return Run(
+        name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms, core.steps
+    )
 
 
 def _as_mapping(value: Any, settings: type) -> Any:

@@ -24,13 +24,14 @@ UNIFORM = ("#222222", "s")
 COLOURS, MARKERS = ("#D55E00", "#0072B2", "#009E73", "#AA4499"), ("D", "^", "v", "P")
 BUDGETS = ("equal steps", "equal compute", "half the budget")
 CURVES = """
-    SELECT runs.way, runs.run, runs.seed, loss.step, coalesce(spent.compute, loss.step) AS compute,
-        loss.value AS val_loss
+    SELECT way, runs.run, seed, loss.step,
+        CASE WHEN uniform THEN loss.step ELSE coalesce((
+            SELECT sum(cost * (least(last_step, loss.step) - first_step + 1)) FROM growth_stages AS stages
+            WHERE stages.run = runs.run AND first_step <= loss.step
+        ), loss.step) END AS compute, loss.value AS val_loss
     FROM growth_runs AS runs
     JOIN layer_metrics AS loss ON loss.run = runs.run AND loss.metric = 'loss' AND loss.split = 'val'
         AND loss.readout = 'head' AND loss.ahead = 1
-    LEFT JOIN (SELECT run, step, value AS compute FROM layer_metrics WHERE metric = 'compute') AS spent
-        ON spent.run = loss.run AND spent.step = loss.step
     WHERE NOT uniform OR runs.run IN (SELECT baseline FROM growth_pairs)
 """
 

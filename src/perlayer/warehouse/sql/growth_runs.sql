@@ -1,16 +1,15 @@
--- Without a metric that says otherwise, every update is one of the whole model.
+-- Uniform runs differ from the baseline in seed and number of updates alone; every update is one of the whole model.
 CREATE VIEW growth_runs AS
-WITH spent AS (
-    SELECT run, max_by(value, step) AS compute FROM layer_metrics WHERE metric = 'compute' GROUP BY run
-)
-SELECT run, CASE WHEN plain THEN 'uniform' ELSE in_words(growth) END AS way, plain AS uniform, seed, steps,
-    coalesce(compute, steps) AS compute, val_loss
+WITH spent AS (SELECT run, sum(cost * (last_step - first_step + 1)) AS compute FROM growth_stages GROUP BY run)
+SELECT run, CASE WHEN uniform THEN 'uniform' ELSE section(growth, 'protocol', 'stages written out') END AS way, uniform,
+    seed, steps, CASE WHEN uniform THEN steps ELSE coalesce(compute, steps) END AS compute, val_loss
 FROM (
-    SELECT *, algorithms = '{}' AS plain, json_extract(algorithms, '$.growth') AS growth
-    FROM runs WHERE present AND NOT on_ladder AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
+    SELECT *, json_extract(algorithms, '$.growth') AS growth,
+        readouts IN ('none', 'probes') AND list_has_all(['steps'], json_keys(algorithms)) AS uniform
+    FROM runs WHERE present AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
 )
 LEFT JOIN spent USING (run)
-WHERE plain AND readouts IN ('none', 'probes') OR growth IS NOT NULL
+WHERE uniform OR growth IS NOT NULL
 QUALIFY row_number() OVER (PARTITION BY way, seed, steps, compute ORDER BY section DESC, readouts, ema, run) = 1;
 COMMENT ON VIEW growth_runs IS 'Growth training and uniform training of the recipe''s design and depth, one run a seed and budget';
 COMMENT ON COLUMN growth_runs.run IS 'The run';

@@ -1,4 +1,4 @@
-CREATE VIEW recipe_runs AS SELECT * EXCLUDE (on_ladder, section) FROM runs WHERE NOT on_ladder AND section = 'runs';
+CREATE VIEW recipe_runs AS SELECT * EXCLUDE (section) FROM runs WHERE section = 'runs';
 COMMENT ON VIEW recipe_runs IS 'The runs of the size in use: those of the ladder and of growth training are left out';
 COMMENT ON COLUMN recipe_runs.run IS 'Its name in params.yaml';
 COMMENT ON COLUMN recipe_runs.size IS 'The recipe it follows';

@@ -3,7 +3,6 @@
 CREATE TABLE runs (
     run VARCHAR NOT NULL PRIMARY KEY,
     size VARCHAR NOT NULL,
-    on_ladder BOOLEAN NOT NULL DEFAULT false,
     section VARCHAR NOT NULL DEFAULT 'runs',
     residual VARCHAR NOT NULL,
     readouts VARCHAR NOT NULL,
@@ -26,7 +25,6 @@ CREATE TABLE runs (
 COMMENT ON TABLE runs IS 'One row a run that params.yaml names, whether its results are here or not';
 COMMENT ON COLUMN runs.run IS 'Its name in params.yaml; RUNG_RUN on the ladder';
 COMMENT ON COLUMN runs.size IS 'The recipe it follows, or the rung of the ladder';
-COMMENT ON COLUMN runs.on_ladder IS 'Whether it belongs to the ladder of sizes; recipe_runs are those that do not';
 COMMENT ON COLUMN runs.section IS 'Where params.yaml names it: runs, ladder or growth';
 COMMENT ON COLUMN runs.residual IS 'Its residual design';
 COMMENT ON COLUMN runs.readouts IS 'How its layers are read: none, probes, separate, shared or shared_stop_gradient';
