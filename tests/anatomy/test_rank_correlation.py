@@ -46,14 +46,17 @@ def numbers(metric, values, stat="single"):
 
 
 def test_recovery_is_ordered_by_importance():
-    importance, steps = [5.0, 80.0, 3.0, 1.0], [10.0, 60.0, 0.0, 5.0]
+    importance = [5.0, 80.0, 3.0, 1.0]
     ablation = numbers("neighbour_average", importance, "mean") + numbers("neighbour_average", [0.0] * 4, "low")
-    recovery = numbers("recovery_steps", steps) + numbers("recovered", [1.0] * 4)
-    rho, p = measure_recovery_order(ablation, recovery)
+
+    def recovery(steps, recovered, remaining):
+        return numbers("recovery_steps", steps) + numbers("recovered", recovered) + numbers("remaining", remaining)
+
+    rho, p = measure_recovery_order(ablation, recovery([10.0, 60.0, 0.0, 5.0], [1.0] * 4, [3.0] * 4))
     assert (rho.layer, rho.metric, rho.value) == (4, "rank_correlation", pytest.approx(0.8))  # 1 - 6 x 2 / (4 x 15)
-    assert (p.metric, p.value) == (
-        "rank_correlation_p",
-        pytest.approx(4 / 24),
-    )  # itself, and three of one swap
-    assert measure_recovery_order(ablation, numbers("recovery_steps", [60.0] * 4)) == []
+    assert (p.metric, p.value) == ("rank_correlation_p", pytest.approx(4 / 24))  # itself, and three of one swap
+    # Of layers that are not back, those of which more remains come later.
+    rho, _ = measure_recovery_order(ablation, recovery([60.0] * 4, [0.0] * 4, [30.0, 40.0, 20.0, 10.0]))
+    assert rho.value == pytest.approx(1.0)
+    assert measure_recovery_order(ablation, recovery([60.0] * 4, [1.0] * 4, [1.0, 2.0, 3.0, 4.0])) == []
     assert measure_recovery_order(ablation, []) == []

@@ -28,7 +28,7 @@ def _predicted(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [
         f"In the baseline R2 is {r2.mean:.3f} over all layers and kinds of matrix ({noise_of(r2.noise)}), beside "
         f"{initial.mean:.3f} before training and {shuffled.mean:.3f} with the layers in other orders: neighbours tell "
-        f"{'more of an entry than chance does' if better else 'nothing of an entry that chance does not'}."
+        f"{'more' if better else 'no more'} of an entry than chance does."
     ]
 
 

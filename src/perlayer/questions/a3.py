@@ -19,10 +19,9 @@ class Recovery(NamedTuple):
     run: str
     layers: int
     updates: int  # the most that any layer took
-    different: int  # how many different numbers of updates
     at_once: list[int] | None  # layers that needed no update
     never: list[int] | None  # layers that had not recovered at the end
-    rho: float | None  # rank correlation of updates with importance; None where all layers took as many
+    rho: float | None  # rank correlation of recovery with importance; None where all layers recover alike
     p: float | None
 
 
@@ -31,7 +30,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     found = [
         Recovery(*row)
         for row in connection.execute(
-            """SELECT run, count(*), max(steps), count(DISTINCT steps),
+            """SELECT run, count(*), max(steps),
                 list(recoveries.layer ORDER BY recoveries.layer) FILTER (steps = 0),
                 list(recoveries.layer ORDER BY recoveries.layer) FILTER (NOT recovered),
                 any_value(rho), any_value(p)
@@ -48,15 +47,15 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
 
 def _correlations(found: list[Recovery]) -> list[str]:
     parts = [f"{one.rho:+.2f} in {one.run} (p {one.p:.3f})" for one in found if one.rho is not None]
-    alike = [one.run for one in found if one.different == 1]
+    alike = [one.run for one in found if one.rho is None]
     sentences = []
     if parts:
         sentences.append(
-            "The rank correlation of the updates until a layer has recovered with its importance is "
+            "The rank correlation of how late a layer recovers with its importance is "
             f"{listed(parts)}; p is how often an order by chance gives one as high."
         )
     if alike:
-        sentences.append(f"All layers of {listed(alike)} take as many updates, which is no order.")
+        sentences.append(f"All layers of {listed(alike)} recover alike, which is no order.")
     return sentences
 
 
@@ -75,10 +74,12 @@ QUESTION = Question(
     key="A3",
     title="Do layers that matter more take longer to recover?",
     background=(
-        "Noise of half the standard deviation of each matrix is added to the attention and MLP of one layer. Then that "
-        "layer alone is trained until perplexity on held-out text is back within 5 % of the untouched model's, or a "
-        "cap is reached. Importance is that of A2. What is not in the source is ours: the noise formula, AdamW and its "
-        "rate, and when a layer counts as recovered. With six layers only an almost perfect order is beyond chance. "
+        "Noise of half the standard deviation of each matrix, unless params.yaml says otherwise, is added to attention "
+        "and MLP of one layer. Then that layer alone is trained until perplexity on held-out text is nearly that of "
+        "the untouched model again, or a cap is reached; of layers that are not back, those of which more remains "
+        "count as later. Importance is that of A2. The noise formula, AdamW, its rate and when a layer counts as "
+        "recovered are ours, as the source does not publish its own. With six layers only an almost perfect order is "
+        "beyond chance. "
         f"{ABOUT_BASELINE}"
     ),
     runs=sql("anatomy_runs"),

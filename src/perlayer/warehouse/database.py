@@ -76,6 +76,7 @@ VIEWS = (
     "weight_components",
     "anatomy_statistics",
     "anatomy_findings",
+    "growth_stages",
     "growth_runs",
     "growth_pairs",
     "growth_effects",

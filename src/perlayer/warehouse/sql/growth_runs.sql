@@ -1,20 +1,15 @@
--- The cost of an update is logged at the first one of each stage; where none is, every update is of the whole model. A
--- uniform run may take fewer updates than its recipe.
+-- Uniform runs differ from the baseline in seed and number of updates alone; every update is one of the whole model.
 CREATE VIEW growth_runs AS
-WITH mine AS (
-    SELECT *, algorithms IN ('{}', json_object('steps', json_extract(algorithms, '$.steps'))) AS is_uniform,
-        json_extract(algorithms, '$.growth') AS growth
+WITH spent AS (SELECT run, sum(cost * (last_step - first_step + 1)) AS compute FROM growth_stages GROUP BY run)
+SELECT run, CASE WHEN uniform THEN 'uniform' ELSE section(growth, 'protocol', 'stages written out') END AS way, uniform,
+    seed, steps, CASE WHEN uniform THEN steps ELSE coalesce(compute, steps) END AS compute, val_loss
+FROM (
+    SELECT *, json_extract(algorithms, '$.growth') AS growth,
+        readouts IN ('none', 'probes') AND list_has_all(['steps'], json_keys(algorithms)) AS uniform
     FROM runs WHERE present AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
-),
-stages AS (
-    SELECT run, value, lead(step, 1, steps + 1) OVER (PARTITION BY run ORDER BY step) - step AS updates
-    FROM layer_metrics JOIN mine USING (run) WHERE metric = 'compute'
-),
-spent AS (SELECT run, sum(value * updates) AS compute FROM stages GROUP BY run)
-SELECT run, CASE WHEN is_uniform THEN 'uniform' ELSE in_words(growth) END AS way, is_uniform AS uniform, seed, steps,
-    coalesce(compute, steps) AS compute, val_loss
-FROM mine LEFT JOIN spent USING (run)
-WHERE is_uniform AND readouts IN ('none', 'probes') OR growth IS NOT NULL
+)
+LEFT JOIN spent USING (run)
+WHERE uniform OR growth IS NOT NULL
 QUALIFY row_number() OVER (PARTITION BY way, seed, steps, compute ORDER BY section DESC, readouts, ema, run) = 1;
 COMMENT ON VIEW growth_runs IS 'Growth training and uniform training of the recipe''s design and depth, one run a seed and budget';
 COMMENT ON COLUMN growth_runs.run IS 'The run';

@@ -88,7 +88,7 @@ CREATE MACRO importance(degradation, low, high) AS
 CREATE MACRO in_nats(percent) AS ln(1 + percent / 100);
 CREATE MACRO in_percent(nats) AS CASE
     WHEN 100 * (exp(nats) - 1) < 1000 THEN format('{:+.3g} %', 100 * (exp(nats) - 1))
-    WHEN 100 * (exp(nats) - 1) < 1e6 THEN format('{:+,.0f} %', 100 * (exp(nats) - 1))
+    WHEN 100 * (exp(nats) - 1) < 1e6 THEN format('+{:,} %', round(100 * (exp(nats) - 1))::BIGINT)
     ELSE format('{:+.2e} %', 100 * (exp(nats) - 1)) END;
 
 -- Means over seeds of the statistics in one view, of the runs in another, beside the baseline of as many layers. Seeds
