@@ -164,9 +164,8 @@ DEEP = {
 }  # of twelve layers, whose lens begins far from the output
 
 
-def with_problems(gather, run, scores, **more):
-    tables = [made_up_depth.dissection(run, **more), made_up_depth.by_group(run, scores, size=more.get("size", "nano"))]
-    return pd.concat(tables, ignore_index=True)
+def with_problems(run, scores):
+    return pd.concat([made_up_depth.dissection(run), made_up_depth.by_group(run, scores)], ignore_index=True)
 
 
 @pytest.mark.filterwarnings("error")
@@ -174,9 +173,9 @@ def test_scores_of_groups_stand_in_order_of_difficulty(gather):
     runs = {run: made_up.RUNS[run] for run in ("baseline", "probes_seed_1", "separate")}
     raised = {group: score + 0.4 for group, score in PROMPTS.items()}
     analysed = {
-        ("depth", "baseline"): with_problems(gather, "baseline", PROMPTS),
-        ("depth", "probes_seed_1"): with_problems(gather, "probes_seed_1", raised),
-        ("depth", "separate"): with_problems(gather, "separate", PROMPTS),
+        ("depth", "baseline"): with_problems("baseline", PROMPTS),
+        ("depth", "probes_seed_1"): with_problems("probes_seed_1", raised),
+        ("depth", "separate"): with_problems("separate", PROMPTS),
     }
     with questions.connect(gather(runs, runs, analysed)) as connection:
         table = depth_by_group.data(connection)
@@ -200,7 +199,7 @@ def test_a_published_model_stands_beside_the_runs(gather):
         ),
     ]
     analysed = {
-        ("depth", "baseline"): with_problems(gather, "baseline", PROMPTS),
+        ("depth", "baseline"): with_problems("baseline", PROMPTS),
         ("published_depth", "deep_model"): pd.concat(theirs, ignore_index=True),
     }
     with questions.connect(gather(runs, runs, analysed)) as connection:
@@ -216,7 +215,7 @@ def test_a_published_model_stands_beside_the_runs(gather):
             "deep_model",
         ]
         figure = settled(depth_by_group, connection)
-        assert titles(figure) == ["baseline: sums", "deep_model: levels"]
+        assert [title.replace("\n", " ") for title in titles(figure)] == ["baseline: sums", "deep_model: levels"]
         assert list(figure.axes[1].get_lines()[0].get_ydata()) == pytest.approx([0.5, 0.55])  # shares of the depth
         assert [tick.get_text() for tick in settled(depth_scores, connection).axes[0].get_yticklabels()] == [
             "baseline",
@@ -278,11 +277,11 @@ def test_figures_without_dissections_say_so(gather):
         assert "No plain model is here yet." in texts(settled(depth_and_width, connection))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [*MODULES, depth_by_group])
 def test_many_panels_do_not_overlap(gather, module):
     designs = ("pre_ln", "layernorm_scaling", "deepnorm", "keel", "hyper_connections", "mhc", "attnres_full", "moda")
     runs = {f"{design}_probes": {"residual": design, "readouts": "probes", "seed": 0} for design in designs}
-    analysed = {("depth", run): made_up_depth.dissection(run) for run in runs}
+    analysed = {("depth", run): with_problems(run, PROMPTS) for run in runs}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
         with questions.connect(gather({}, runs, analysed)) as connection:
