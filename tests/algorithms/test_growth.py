@@ -175,7 +175,8 @@ def test_the_cost_of_a_stage_is_logged_at_its_first_update():
     model, logged = PerLayerModel(Decoder(CONFIG)), {}
     growth = Growth(Settings(stages=[{"layers": [3], "share": 0.5}], outside="frozen"), 6)
     logger = SimpleNamespace(log_metrics=lambda metrics: logged.setdefault(update, metrics))
-    state = SimpleNamespace(model=model, run_name="test", timestamp=SimpleNamespace(batch=SimpleNamespace(value=0)))
+    timestamp = SimpleNamespace(batch=SimpleNamespace(value=0))
+    state = SimpleNamespace(model=model, run_name="test", optimizers=[], timestamp=timestamp)
     growth.apply(Event.INIT, state, logger)
     for update in range(6):
         state.timestamp.batch.value = update
