@@ -15,32 +15,26 @@ if TYPE_CHECKING:
 
 TITLE = "Growth training beside uniform training"
 CAPTION = (
-    "Left: validation loss of the last layer over the compute of training, in updates of the whole model; a line a "
-    "run, a mark where it ends. Right: the end of growth training minus that of uniform training of the same seed, at "
+    "Left: where validation loss of the last layer ends over the compute of training, in updates of the whole model; a "
+    "mark a run, lines through the means of runs of as many updates. Right: the end of growth training minus that of uniform training of the same seed, at "
     "equal steps, at equal compute and with about half the steps of uniform training: means over seeds with what "
     "counts as noise, small marks single seeds; below 0 growth training ends lower."
 )
 UNIFORM = ("#222222", "s")
 COLOURS, MARKERS = ("#D55E00", "#0072B2", "#009E73", "#AA4499"), ("D", "^", "v", "P")
 BUDGETS = ("equal steps", "equal compute", "half the budget")
-CURVES = """
-    SELECT way, runs.run, seed, loss.step,
-        CASE WHEN uniform THEN loss.step ELSE coalesce((
-            SELECT sum(cost * (least(last_step, loss.step) - first_step + 1)) FROM growth_stages AS stages
-            WHERE stages.run = runs.run AND first_step <= loss.step
-        ), loss.step) END AS compute, loss.value AS val_loss
-    FROM growth_runs AS runs
-    JOIN layer_metrics AS loss ON loss.run = runs.run AND loss.metric = 'loss' AND loss.split = 'val'
-        AND loss.readout = 'head' AND loss.ahead = 1
-    WHERE NOT uniform OR runs.run IN (SELECT baseline FROM growth_pairs)
+ENDS = """
+    SELECT way, run, seed, steps AS step, compute, val_loss FROM growth_runs
+    WHERE NOT uniform OR run IN (SELECT baseline FROM growth_pairs)
+        OR run IN (SELECT run FROM runs WHERE section = 'growth')
 """
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a run and validation; and one a pair of runs and budget."""
+    """One row a run, where it ends; and one a pair of runs and budget."""
     return connection.execute(
         f"""SELECT * FROM (
-            FROM ({CURVES})
+            FROM ({ENDS})
             UNION ALL BY NAME
             SELECT way, run, seed, steps AS step, compute, val_loss, budget, difference, noise, mean_difference
             FROM growth_pairs JOIN (SELECT budget, way, steps, mean_difference, noise FROM growth_effects)
@@ -73,10 +67,10 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 
 def _draw_curves(axes: Axes, table: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
     for way, (colour, marker) in looks.items():
-        for _, mine in table[table["way"] == way].groupby("run"):
-            axes.plot(mine["compute"], mine["val_loss"], color=colour, linewidth=1, alpha=0.7)
-            end = mine.iloc[-1]
-            axes.scatter(end["compute"], end["val_loss"], color=colour, marker=marker, s=26, linewidth=0, zorder=3)
+        ends = table[table["way"] == way]
+        means = ends.groupby("step")[["compute", "val_loss"]].mean()
+        axes.plot(means["compute"], means["val_loss"], color=colour, linewidth=1)
+        axes.scatter(ends["compute"], ends["val_loss"], color=colour, marker=marker, s=22, linewidth=0, alpha=0.8)
     axes.set(xlabel="Compute (updates of the whole model)", ylabel="Validation loss (nats per token)", title="Loss")
 
 
