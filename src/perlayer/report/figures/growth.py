@@ -18,7 +18,7 @@ CAPTION = (
     "Left: where validation loss of the last layer ends over the compute of training, in updates of the whole model; a "
     "mark a run, lines through the means of runs of as many updates. Right: the end of growth training minus that of "
     "uniform training of the same seed, at equal steps, at equal compute and with about half the steps of uniform "
-    "training: means over seeds with what counts as noise, small marks single seeds; below 0 growth training ends lower."
+    "training: means over seeds with what counts as noise, small marks single seeds; below 0 growth ends lower."
 )
 UNIFORM = ("#222222", "s")
 COLOURS, MARKERS = ("#D55E00", "#0072B2", "#009E73", "#AA4499"), ("D", "^", "v", "P")
