@@ -184,6 +184,12 @@ def test_published_models_are_judged_beside_the_baseline():
         )
 
 
+def test_a_published_model_alone_is_judged():
+    with problems({}, {("level 1", "level 5", "math"): 0.1}) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("yes",), ("no run",)]
+        assert d5.verdict(connection).startswith("From level 1 to level 5 (math, of which their_math answers 25 %)")
+
+
 def test_without_seeds_growth_is_not_judged():
     with problems({"none": 0.9}, seeds=(0.0,)) as connection:
         assert connection.execute("SELECT holds FROM claims").fetchall()[0] == ("within noise",)

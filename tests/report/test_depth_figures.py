@@ -195,7 +195,7 @@ def test_a_published_model_stands_beside_the_runs(gather):
     theirs = [
         made_up_depth.dissection("deep_model", "published", **DEEP),
         made_up_depth.by_group(
-            "deep_model", {"levels: level 1": 6.0, "levels: level 5": 6.6}, layers=12, size="published"
+            "deep_model", {"levels: level 1": 6.0, "levels: level 5": 6.6} | PROMPTS, layers=12, size="published"
         ),
     ]
     analysed = {
@@ -215,7 +215,8 @@ def test_a_published_model_stands_beside_the_runs(gather):
             "deep_model",
         ]
         figure = settled(depth_by_group, connection)
-        assert [title.replace("\n", " ") for title in titles(figure)] == ["baseline: sums", "deep_model: levels"]
+        assert titles(figure) == ["baseline", "deep_model:\nlevels", "deep_model: sums"]
+        assert [axes.get_xlabel() for axes in figure.axes] == ["Operands", "Level", "Operands"]
         assert list(figure.axes[1].get_lines()[0].get_ydata()) == pytest.approx([0.5, 0.55])  # shares of the depth
         assert [tick.get_text() for tick in settled(depth_scores, connection).axes[0].get_yticklabels()] == [
             "baseline",

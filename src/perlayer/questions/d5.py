@@ -11,9 +11,11 @@ from perlayer.questions.wording import beyond, claims_fared, listed, noise_of, p
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """How the depth score goes with difficulty, and the depth scores on held-out text."""
-    if not findings(connection, "depth_score"):
-        return UNDISSECTED
-    sentences = _growths(connection) or ["No problems of known difficulty have been read yet."]
+    sentences = _growths(connection)
+    if not sentences:
+        if not findings(connection, "depth_score"):
+            return UNDISSECTED
+        sentences = ["No problems of known difficulty have been read yet."]
     score, output = (baseline(connection, name) for name in ("depth_score", "output_depth_score"))
     if score is not None and output is not None:
         sentences.append(
@@ -71,7 +73,7 @@ QUESTION = Question(
         "less than a twentieth of the depth. Models that cannot solve a problem have a depth score on it all the same, "
         "which says less. On held-out text the score says which layers the future of a text rests on; one layer of six "
         "that alone mattered would give its own number. Effective depths mark the layers at which the model turns to "
-        f"predicting. {NOISE} Beside them stands the error over prompts, which alone counts for a published model."
+        f"predicting. {NOISE} To growth the error over problems is added, which alone counts for a published model."
     ),
     runs=sql("depth_runs"),
     numbers=sql("d5_numbers"),

@@ -48,8 +48,8 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     if table.empty:
         dissected = connection.execute("SELECT count(*) FROM dissected_runs").fetchone()[0]
         return style.empty_figure("No problems of known difficulty have been read yet." if dissected else UNDISSECTED)
-    several = table["prompts"].nunique() > 1
-    names = table["label"] + ": " + table["prompts"] if several else table["label"]
+    several = table.groupby("label")["prompts"].transform("nunique") > 1
+    names = table["label"].where(~several, table["label"] + ": " + table["prompts"])
     shares = table["layers"].nunique() > 1
     figure = style.new_figure(10.5, 2.3 * panel_rows(names) + 0.7)
     panels = stacked_panels(figure, names, (1,))
@@ -89,7 +89,7 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, shares: bool) -> None:
     axes.set_xlim(-0.5, len(groups) - 0.5)
     _group_ticks(axes, groups)
     if shares:
-        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
 
 
 def _group_ticks(axes: Axes, groups: list[str]) -> None:
