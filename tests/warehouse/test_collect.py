@@ -66,6 +66,7 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         Number(2, None, "cosine", "single", -0.5, text="window 1", position=0),
         Number(2, None, "cosine", "single", -0.5, text="window 2", position=0),
         Number(2, None, "cosine", "single", -0.5, text="window 1", position=1),
+        Number(2, "gate_proj", "cosine", "mean", 0.5, strength=0.1),
     ]
     words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
     tables = [dissections_table("probes", "nano", name, numbers, words) for name in ("skipping", "contributions")]
@@ -158,6 +159,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
             "depth_maps": ["baseline_to_separate"],
             "lens": ["baseline", "separate"],
             "published_depth": ["deep_model"],
+            "published_anatomy": ["deep_model"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
             "routing": ["separate"],
