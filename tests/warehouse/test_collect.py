@@ -50,7 +50,13 @@ def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(wareh
     columns = ["run", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
-    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string"}
+    types = {
+        "other_layer": "float64",
+        "text": "string",
+        "position": "Int32",
+        "token": "string",
+        "strength": "Float64",
+    }
     expected, found = (
         each[columns].astype(types).sort_values(columns).reset_index(drop=True) for each in (rows, found)
     )
@@ -66,6 +72,7 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         Number(2, None, "cosine", "single", -0.5, text="window 1", position=0),
         Number(2, None, "cosine", "single", -0.5, text="window 2", position=0),
         Number(2, None, "cosine", "single", -0.5, text="window 1", position=1),
+        Number(2, "gate_proj", "cosine", "mean", 0.5, strength=0.1),
     ]
     words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
     tables = [dissections_table("probes", "nano", name, numbers, words) for name in ("skipping", "contributions")]
@@ -79,7 +86,7 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         (n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.text, n.position, words.get((n.text, n.position)))
         for n in numbers
     ]
-    rows = [(*row, n.value) for row, n in zip(rows, numbers)]
+    rows = [(*row, n.strength, n.value) for row, n in zip(rows, numbers)]
     expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
     assert len(found) == len(expected) and set(found) == expected
 
@@ -156,6 +163,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
         {
             "depth": ["baseline", "separate"],
             "lens": ["baseline", "separate"],
+            "published_anatomy": ["deep_model"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
             "routing": ["separate"],
