@@ -151,8 +151,8 @@ def test_growth_that_fails_is_said_to_fail():
     assert claims[0][0] == "+0.180 nats (3.050 to 3.230; six stages)"
     assert claims[3][0] == "80 % of the compute (six stages)"
     assert (
-        "At equal steps growth training ends above uniform training: the claim fails: +0.180 nats for six stages (noise "
-        "0.100, 2 pairs of one seed)." in verdict
+        "At equal steps growth training ends above uniform training: the claim fails: +0.180 nats for six stages "
+        "(noise 0.100, 2 pairs of one seed)." in verdict
     )
     assert "At equal steps it costs 80 % of the compute for six stages." in verdict
     assert runs == ["baseline", "probes_seed_1", "grown", "grown_half", "grown_seed_1", "short"]
