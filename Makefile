@@ -33,7 +33,7 @@ JOBS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo 1 || getconf _NPROCESSORS_
 
 repro: setup  ## run the pipeline: what params.yaml and the code ask for and is not there yet (JOBS=... runs side by side)
 	@export PATH="$(CURDIR)/.venv/bin:$$PATH"; \
-	dvc status --quiet || { dvc repro plan shard && python -m perlayer.side_by_side $(JOBS); } && dvc repro
+	dvc status --quiet || { dvc repro plan shard prompts && python -m perlayer.side_by_side $(JOBS); } && dvc repro
 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .

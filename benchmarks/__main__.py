@@ -24,6 +24,7 @@ BENCHMARKS = (
     "optimizer_step",
     "residual_designs",
     "depth_skipping",
+    "growth",
     "tokenize_and_shard",
     "nothing_to_do",
     "warehouse_load",

@@ -15,6 +15,7 @@ def depth(params, name):
         name,
         params["size"],
         parse(DepthSettings, *recipe(params, "depth")),
+        prompts=Path("data/prompts"),
         tokenizer=Path("data/tokenizer"),
         shards=Path("data/shards"),
         models=Path("data/models"),

@@ -13,8 +13,8 @@ def ladder(params, rung, name):
         ladder_run(params, rung, name),
         parse_rung(params, rung),
         shards=Path("data/shards"),
-        models=Path("data/ladder"),
-        metrics=Path("metrics/ladder"),
+        models=Path("data/models"),
+        metrics=Path("metrics/runs"),
     )
 
 

@@ -6,11 +6,14 @@ from _run import run
 def plan(params):
     from pathlib import Path
 
-    from perlayer.plan import check_params, write_plans
+    from perlayer.plan import check_params, write_code, write_plans
+    from perlayer.training.growth import check_growth
     from perlayer.training.ladder import check_ladder
 
     write_plans(check_params(params), Path("data/plan"))
     write_plans(check_ladder(params), Path("data/plan/ladder"))
+    write_plans(check_growth(params), Path("data/plan/growth"))
+    write_code(Path("stages"), Path("data/code"))
     # always the same, so that the data stages wait for the check and are not run again when another run is added
     Path("data/checked").write_text("Every choice in params.yaml has been checked.\n")
 

@@ -70,6 +70,36 @@ def small_shards(tmp_path_factory):
     return folder / "shards"
 
 
+@pytest.fixture(scope="session")
+def small_published(tmp_path_factory):
+    """A random Llama of two layers over bytes, and shards of 16 tokens of a text in its tokens."""
+    import json
+
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from perlayer.data.corpus import build_corpus
+    from perlayer.data.shards import write_shards
+    from perlayer.data.tokens import tokenize_as_published
+
+    folder = tmp_path_factory.mktemp("published")
+    torch.manual_seed(0)
+    shape = dict(vocab_size=257, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2)
+    LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=16)).save_pretrained(folder / "model")
+    backend = Tokenizer(models.BPE({byte: n for n, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.add_special_tokens(["<end>"])
+    backend.save(str(folder / "model/tokenizer.json"))
+    (folder / "model/tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
+    lines = (f'{{"text": "Document {number} says {number * 7}."}}\n' for number in range(60))
+    (folder / "texts.jsonl").write_text("".join(lines))
+    build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
+    tokenize_as_published(folder / "corpus", str(folder / "model"), 257, folder / "tokens")
+    write_shards(folder / "tokens", folder / "shards", val_fraction=0.2, sequence_length=16, seed=42, batch=4)
+    return folder
+
+
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """A function that ends the next training after `count` of its updates; returns the steps that are then taken."""

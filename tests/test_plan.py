@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import perlayer
+from perlayer.closure import ImportClosure
 from perlayer.errors import UserError
 from perlayer.params import load
 from perlayer.plan import check_params, run_files, write_plans
@@ -18,7 +19,7 @@ def run(**keys):
 
 
 def names(one, package=PACKAGE):
-    return {path.relative_to(package).as_posix() for path in run_files(one, package)}
+    return {path.relative_to(package).as_posix() for path in run_files(one, ImportClosure(package))}
 
 
 def test_a_run_uses_its_design_and_its_algorithms_alone():
@@ -95,6 +96,40 @@ def test_a_published_model_that_is_not_there_is_named():
     params = {**load(), "published": {"other": {"path": "nowhere"}}}
     with pytest.raises(UserError, match="^nowhere: no such folder; expected a published model"):
         check_params(params)
+
+
+@pytest.mark.parametrize(
+    ("section", "named"),
+    [
+        ("depth_maps", {"from": "baseline", "to": "separate"}),
+        ("published", {"path": "nowhere"}),
+    ],
+)
+def test_what_is_named_like_a_run_of_the_ladder_is_refused(section, named):
+    params = load()
+    rung, run = next(iter(params["ladder"]["rungs"])), next(iter(params["ladder"]["runs"]))
+    params[section] = {f"{rung}_{run}": named}
+    said = rf"^params.yaml: {section}.{rung}_{run}: expected another name than that of a run of the ladder$"
+    with pytest.raises(UserError, match=said):
+        check_params(params)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "no such file; expected prompts, one JSON object a line"),
+        ('{"problem": "1 + 1"}\n', "line 1: expected a row of math, found no 'solution'"),
+    ],
+)
+def test_a_wrong_file_of_prompts_is_named(tmp_path, text, said):
+    path = tmp_path / "math.jsonl"
+    if text is not None:
+        path.write_text(text)
+    params = load()
+    params["depth"]["prompts"]["levels"] = {"file": str(path), "format": "math"}
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    assert str(error.value) == f"{path}: {said}"
 
 
 @pytest.mark.parametrize(

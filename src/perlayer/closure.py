@@ -9,26 +9,41 @@ from pathlib import Path
 from perlayer.errors import UserError
 
 
-def import_closure(files: Iterable[Path], package: Path) -> set[Path]:
-    """Every file of `package` that runs when `files` are imported, the files themselves included if they are in it.
+class ImportClosure:
+    """Which files run when others are imported; each file is read once, as it is then.
 
     Imports anywhere in a file count, also those inside functions; the `__init__.py` of every package on the way runs
     too. Imports by a computed name are not seen.
 
     Args:
-        files: Python files, in the package or outside.
         package: the folder of the top-level package; its name is the package's name.
     """
-    found: set[Path] = set()
-    queue = list(files)
-    while queue:
-        path = queue.pop()
-        if path in found:
-            continue
-        found.add(path)
-        for module in _imported_modules(path, package):
-            queue += [target for target in _files_of(module, package) if target not in found]
-    return {path for path in found if package in path.parents}
+
+    def __init__(self, package: Path):
+        self.package = package
+        self._imported: dict[Path, list[Path]] = {}
+
+    def of(self, files: Iterable[Path]) -> set[Path]:
+        """Every file of the package that runs when `files` are imported, those of them included that are in it.
+
+        Args:
+            files: Python files, in the package or outside.
+
+        Raises:
+            UserError: one of them is no Python.
+        """
+        found: set[Path] = set()
+        queue = list(files)
+        while queue:
+            path = queue.pop()
+            if path in found:
+                continue
+            found.add(path)
+            if path not in self._imported:
+                modules = _imported_modules(path, self.package)
+                self._imported[path] = [target for module in modules for target in _files_of(module, self.package)]
+            queue += self._imported[path]
+        return {path for path in found if self.package in path.parents}
 
 
 def _imported_modules(path: Path, package: Path) -> set[str]:

@@ -1,9 +1,9 @@
-"""The check of every choice, and which files of code each run uses.
+"""The check of every choice, and which files of code each stage and each run uses.
 
-A run is trained again when those change and not when others do.
-
-DVC's dependencies cannot be conditional on a run's optional keys. The plan makes them so: a run depends on its plan,
-which holds the hashes of its residual design and its algorithms, and a plan that comes out the same changes nothing.
+A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's
+optional keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a
+stage depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design
+and the algorithms of its run. A file that comes out the same changes nothing.
 """
 
 from __future__ import annotations
@@ -14,16 +14,27 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from perlayer.closure import import_closure
+from perlayer.anatomy.settings import AnatomyRuns, AnatomySettings
+from perlayer.closure import ImportClosure
 from perlayer.data.settings import DataSettings
-from perlayer.depth.settings import DepthRuns, DepthSettings, MapSettings, RoutedRuns, parse_pairs
+from perlayer.depth.prompt_sets import chosen_prompts
+from perlayer.depth.settings import (
+    DepthRuns,
+    DepthSettings,
+    MapSettings,
+    RoutedRuns,
+    parse_pairs,
+    parse_prompts,
+    published_settings,
+)
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import check_keys, parse, recipe
+from perlayer.params import check_keys, ladder_name, parse, recipe
+from perlayer.training.growth import check_growth, goes_by_importance
 from perlayer.training.ladder import check_ladder
 from perlayer.training.recipe import parse_recipe
 from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_size, check_warmup, parse_run
@@ -38,6 +49,8 @@ SECTIONS = (
     "routing",
     "depth",
     "depth_maps",
+    "anatomy",
+    "growth",
     "published",
 )
 RECIPE_SECTIONS = {
@@ -50,6 +63,7 @@ RECIPE_SECTIONS = {
     "tuned_lens": TunedLensSettings,
     "depth": DepthSettings,
     "depth_maps": MapSettings,
+    "anatomy": AnatomySettings,
 }
 
 
@@ -80,13 +94,38 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
     _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
+    _check_named(anatomy.runs, runs, "anatomy.runs")
+    for prompts in parse_prompts(params).values():
+        chosen_prompts(prompts)
     pairs, published = parse_pairs(params), parse_published(params)
-    for name in pairs:
-        if name in published:
-            raise UserError(f"params.yaml: depth_maps.{name}: expected another name than that of a published model")
-    _check_designs(params, {"runs": runs, "ladder.runs": on_ladder})
+    climbing = {ladder_name(rung, run) for rung in params["ladder"]["rungs"] for run in params["ladder"]["runs"]}
+    _check_apart(pairs, published, "depth_maps", "a published model")
+    _check_apart(pairs, climbing, "depth_maps", "a run of the ladder")
+    _check_apart(published, climbing, "published", "a run of the ladder")
+    for name in anatomy.published_recovery:
+        if name not in published:
+            raise UserError(
+                "params.yaml: anatomy.published_recovery: expected names of published models "
+                f"({', '.join(published) or 'there are none'}), found {name!r}"
+            )
+    grown = check_growth(params)
+    for run in grown:
+        check_size(run, usual.model.layers, usual.optimizer, usual.train, f"growth.runs.{run.name}")
+    _check_apart(pairs, params["growth"]["runs"], "depth_maps", "a run of growth")
+    _check_apart(published, params["growth"]["runs"], "published", "a run of growth")
+    _check_apart(climbing, params["growth"]["runs"], "ladder", "a run of growth")
+    for where, some in (("runs", runs), ("ladder.runs", on_ladder)):
+        for run in some:
+            if goes_by_importance(run):
+                raise UserError(
+                    f"params.yaml: {where}.{run.name}.growth.protocol: expected six_stages or stages written out; "
+                    "by_importance stands in growth.runs, which come after the run that they go by"
+                )
+    _check_designs(params, {"runs": runs, "ladder.runs": on_ladder, "growth.runs": grown})
     _check_routed(params["routing"]["runs"], runs)
-    for settings in published.values():
+    for name, settings in published.items():
+        published_settings(name, settings.depth)
         read_published_config(settings.path, settings.sequence_length)
     return runs
 
@@ -130,31 +169,53 @@ def _check_named(names: list[str], runs: list[Run], where: str) -> None:
             raise UserError(f"params.yaml: {where}: expected names of runs ({', '.join(known)}), found {name!r}")
 
 
-def run_files(run: Run, package: Path) -> list[Path]:
+def _check_apart(names: Iterable[str], others: Iterable[str], where: str, what: str) -> None:
+    for name in names:
+        if name in others:
+            raise UserError(f"params.yaml: {where}.{name}: expected another name than that of {what}")
+
+
+def run_files(run: Run, closure: ImportClosure) -> list[Path]:
     """The files of designs and algorithms that `run` uses, directly or through imports.
 
     Of the folder of an algorithm those are the files that lie in it, not in folders below, and what `files()` of its
     settings names, if they have such a method.
 
     Args:
-        package: the folder of the package `perlayer`.
+        closure: of the package `perlayer`.
     """
+    package = closure.package
     roots = [package / "model" / "residual" / f"{run.residual}.py"]
     for name, settings in run.algorithms.items():
         folder = package / "algorithms" / name
         roots += sorted(folder.glob("*.py"))
         roots += [folder / file for file in getattr(settings, "files", list)()]
     optional = (package / "model" / "residual", package / "algorithms")
-    return sorted(path for path in import_closure(roots, package) if any(folder in path.parents for folder in optional))
+    return sorted(path for path in closure.of(roots) if any(folder in path.parents for folder in optional))
+
+
+def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
+    """The files that a stage uses whatever its run: its script, how every stage starts, and all that these import."""
+    scripts = {script, script.with_name("_run.py")}
+    return sorted(closure.of(scripts) | scripts)
 
 
 def write_plans(runs: Iterable[Run], destination: Path) -> None:
-    """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path in the package."""
-    destination.mkdir(parents=True, exist_ok=True)
-    package = ALGORITHMS.parent
+    """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path from the project."""
+    closure = ImportClosure(ALGORITHMS.parent)
     for run in runs:
-        hashes = {
-            path.relative_to(package).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in run_files(run, package)
-        }
-        (destination / f"{run.name}.json").write_text(json.dumps({"files": hashes}, indent=1) + "\n")
+        _write_hashes(run_files(run, closure), destination / f"{run.name}.json")
+
+
+def write_code(stages: Path, destination: Path) -> None:
+    """Write `destination/STAGE.json` for each script in `stages`: the SHA-256 of each file that it uses."""
+    closure = ImportClosure(ALGORITHMS.parent)
+    for script in sorted(stages.resolve().glob("[!_]*.py")):
+        _write_hashes(stage_files(script, closure), destination / f"{script.stem}.json")
+
+
+def _write_hashes(files: Iterable[Path], destination: Path) -> None:
+    project = ALGORITHMS.parents[2]
+    hashes = {path.relative_to(project).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    destination.write_text(json.dumps({"files": hashes}, indent=1) + "\n")

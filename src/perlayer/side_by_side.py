@@ -13,7 +13,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
-ROUNDS = (("train", "ladder"), ("retrain_heads", "tuned_lens", "depth", "published"), ("published_lens",))
+ROUNDS = (
+    ("train", "ladder"),
+    ("retrain_heads", "anatomy", "tuned_lens", "depth", "published"),
+    ("published_lens", "published_depth", "published_anatomy", "importance"),
+    ("growth",),
+)
 # What follows at once on a stage of the same name. It takes DVC as long to start as to run: side by side with its like
 # it would but wait, while beside another training it costs nothing.
 FOLLOWED = {"train": "lens"}
@@ -26,7 +31,7 @@ def changed_stages(kinds: tuple[str, ...]) -> list[str]:
     """The stages of some kinds that DVC would run, kind by kind."""
     status = subprocess.run(["dvc", "status", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
     changed = list(json.loads(status))
-    return [stage for kind in kinds for stage in changed if stage.startswith(f"{kind}@")]
+    return [stage for kind in kinds for stage in changed if stage.partition("@")[0] == kind]
 
 
 def reproduce(stage: str) -> bool:

@@ -5,6 +5,7 @@ from perlayer.algorithms.future_probes.settings import Settings as FutureProbes
 from perlayer.algorithms.gradient_cosines.settings import Settings as GradientCosines
 from perlayer.algorithms.gradient_reach.settings import Settings as GradientReach
 from perlayer.algorithms.gradient_surgery.settings import Settings as GradientSurgery
+from perlayer.algorithms.growth.settings import Settings as Growth
 from perlayer.algorithms.layer_dropout.settings import Settings as LayerDropout
 from perlayer.algorithms.multi_token_prediction.settings import Settings as MultiTokenPrediction
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLoss
@@ -73,6 +74,12 @@ ALGORITHMS = {
     "gradient_cosines with separate": [
         ("per_layer_loss", PerLayerLoss("separate")),
         ("gradient_cosines", GradientCosines(every=2)),
+    ],
+    "growth": [("growth", Growth(stages=[{"layers": [2], "share": 0.17}, {"layers": [1, 3], "share": 0.17}]))],
+    "growth with separate and ema, outside frozen": [
+        ("per_layer_loss", PerLayerLoss("separate")),
+        ("growth", Growth(protocol="six_stages", outside="frozen", excluded=[1])),
+        ("ema", Ema(half_life=2)),
     ],
     "future_probes": [("future_probes", FutureProbes(ahead=2))],
     "multi_token_prediction": [("multi_token_prediction", MultiTokenPrediction())],

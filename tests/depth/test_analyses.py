@@ -246,15 +246,26 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
         ({"runs": ["nobody"]}, "depth.runs: expected names of runs"),
         ({"runs": "probes"}, "depth.runs: expected a list, found 'probes'"),
         ({"runs": ["probes", "probes"]}, "depth.runs: expected probes once"),
+        ({"prompts": []}, "depth.prompts: expected a mapping, found []"),
+        ({"prompts": {"Sums": {}}}, "depth.prompts: expected a name of lower-case letters"),
+        ({"prompts": {"mine": None}}, "depth.prompts.mine: expected a mapping of keys, found None"),
+        ({"prompts": {"mine": {"file": "a"}}}, "depth.prompts.mine.format: missing"),
+        (
+            {"prompts": {"mine": {"file": "a", "format": "csv"}}},
+            "depth.prompts.mine.format: expected one of gsm8k, math, mquake, prompts, found 'csv'",
+        ),
+        ({"prompts": {"mine": {"operands": []}}}, "depth.prompts.mine.operands: expected whole numbers from 1 to 1000"),
+        ({"prompts": {"mine": {"operands": [2, 2]}}}, "depth.prompts.mine.operands: expected whole numbers"),
+        ({"prompts": {"mine": {"operands": [2], "each": 0}}}, "depth.prompts.mine.each: expected at least 1"),
     ],
 )
 def test_a_wrong_list_of_runs_is_named_before_any_work(section, said):
     with pytest.raises(UserError, match="params.yaml: ") as error:
-        check_params({**load(), "depth": section})
+        check_params({**load(), "depth": {"runs": [], "prompts": {}} | section})
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("key", ["sequences", "splits", "tokens_at_once", "texts", "gradient_steps"])
+@pytest.mark.parametrize("key", ["sequences", "splits", "tokens_at_once", "gradient_steps"])
 def test_a_wrong_length_is_named_before_any_work(key):
     params = load()
     params["recipes"]["nano"]["depth"][key] = 0

@@ -9,10 +9,12 @@ from by_hand import Plain, skipping
 from tiny import build, move
 
 from perlayer.data.tokenizer import load_tokenizer
-from perlayer.depth.by_group import answer_splits, score_groups
-from perlayer.depth.prompts import Prompt, answered_texts, arithmetic_prompts, read_prompts, write_prompts
+from perlayer.depth.by_group import answer_splits, answers, score_groups, score_sets
+from perlayer.depth.prompt_sets import read_prompt_sets, write_prompt_sets
+from perlayer.depth.prompts import Prompt, arithmetic_prompts, read_prompts, write_prompts
 from perlayer.depth.published_prompts import published_prompts, some_of_each
-from perlayer.depth.texts import AnsweredText
+from perlayer.depth.settings import PromptFile, Sums
+from perlayer.depth.texts import AnsweredText, answered_texts
 from perlayer.errors import UserError
 
 LAYERS = 3
@@ -86,6 +88,24 @@ def test_some_of_each_group_are_drawn_the_same_each_time():
     assert sorted(some_of_each(prompts, 99), key=lambda prompt: int(prompt.prompt)) == prompts
 
 
+def test_sets_are_written_and_read_by_name(tmp_path):
+    rows = [{"problem": str(number), "solution": "x", "level": f"Level {number % 2}"} for number in range(6)]
+    (tmp_path / "math.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_prompts([Prompt("a", "b", "mine")] * 3, tmp_path / "own.jsonl")
+    asked = {
+        "sums": Sums([3, 2], each=4),
+        "levels": PromptFile(str(tmp_path / "math.jsonl"), "math", each=2),
+        "mine": PromptFile(str(tmp_path / "own.jsonl"), "prompts"),
+    }
+    written = write_prompt_sets(asked, tmp_path / "sets")
+    found = read_prompt_sets(tmp_path / "sets")
+    assert found == written and list(found) == ["levels", "mine", "sums"]
+    assert [prompt.group for prompt in found["sums"]] == ["3 operands"] * 4 + ["2 operands"] * 4
+    assert [prompt.group for prompt in found["levels"]] == ["level 0"] * 2 + ["level 1"] * 2
+    assert found["mine"] == [Prompt("a", "b", "mine")] * 3
+    assert write_prompt_sets({}, tmp_path / "none") == {} == read_prompt_sets(tmp_path / "none")
+
+
 def test_prompt_and_answer_are_tokens_of_their_own(small_shards):
     tokenizer = load_tokenizer(small_shards.parent / "tokenizer")
     (text,) = answered_texts([Prompt("Document 5 te", "lls of it", "a")], tokenizer)
@@ -106,38 +126,95 @@ def test_splits_lie_four_tokens_apart_from_where_the_answer_begins():
     assert splits(30, 4, 4) == [26] and splits(30, 1, 4) == [29]
 
 
+def plain_model(decoder, text):
+    """A text's model by hand; a prompt is one document."""
+    one = Plain(decoder, text.tokens)
+    one.sees = torch.ones_like(one.sees).tril()
+    return one
+
+
+def effects_of(decoder, text, splits):
+    """By the layer that is skipped and a later one, and by the first alone for predictions: a value a token."""
+    one, effects, outputs = plain_model(decoder, text), {}, {}
+    _, usual, probabilities = one.run()
+    places = torch.arange(len(text.tokens))
+    for split in answer_splits(text, splits).tolist():
+        for layer in range(1, LAYERS + 1):
+            _, changed, output = one.run(skipping("layer", layer, (places > 0) & (places < split)))
+            outputs.setdefault(layer, []).extend((output - probabilities)[split:].norm(dim=-1).tolist())
+            for later in range(layer + 1, LAYERS + 1):
+                change = (changed[later, "layer"] - usual[later, "layer"]).norm(dim=-1)
+                change = (change / usual[later, "layer"].norm(dim=-1))[split:]
+                effects.setdefault((layer, later), []).extend(change.tolist())
+    return effects, outputs
+
+
+def scores_of(found, over):
+    """The two depth scores of the effects in some prompts, from their definition."""
+    effects = {key: over(sum((one[key] for one, _ in found), [])) for key in found[0][0]}
+    outputs = [over(sum((one[layer] for _, one in found), [])) for layer in range(1, LAYERS + 1)]
+    first, second = (effects[1, 2] + effects[1, 3]) / 2, effects[2, 3]
+    return (first + 2 * second) / (first + second), np.dot(outputs, (1, 2, 3)) / np.sum(outputs)
+
+
 def test_depth_scores_of_groups(small_shards):
     tokenizer = load_tokenizer(small_shards.parent / "tokenizer")
     prompts = [
         Prompt("Document 7 tells", " of the number 49 and of", "easy"),
         Prompt("The letter h", " is", "hard"),
         Prompt("Document", " 3", "easy"),
+        Prompt("The letter q", " is " + "q" * 40, "hard"),
+        Prompt("Document 1", " tells", "easy"),
+        Prompt("Document", "d" * 50, "hardest"),
     ]
     decoder = move(build("pre_ln", layers=LAYERS, sequence_length=40, vocab_size=300)).freeze()
     found = score_groups(decoder, prompts, tokenizer, splits=2, tokens_at_once=200)
-    scores = {(one.text, one.layer, one.sublayer, one.metric, one.stat): one.value for one in found}
-    assert {one.text for one in found} == {"easy", "hard"} and len(scores) == len(found)
-    for group in ("easy", "hard"):
-        effects = {}  # by the layer that is skipped and a later one
-        outputs = {}
-        for text in answered_texts([prompt for prompt in prompts if prompt.group == group], tokenizer):
-            one = Plain(decoder, text.tokens)
-            one.sees = torch.ones_like(one.sees).tril()
-            _, usual, probabilities = one.run()
-            places = torch.arange(len(text.tokens))
-            for split in answer_splits(text, 2).tolist():
-                for layer in range(1, LAYERS + 1):
-                    _, changed, output = one.run(skipping("layer", layer, (places > 0) & (places < split)))
-                    outputs.setdefault(layer, []).extend((output - probabilities)[split:].norm(dim=-1).tolist())
-                    for later in range(layer + 1, LAYERS + 1):
-                        change = (changed[later, "layer"] - usual[later, "layer"]).norm(dim=-1)
-                        change = (change / usual[later, "layer"].norm(dim=-1))[split:]
-                        effects.setdefault((layer, later), []).extend(change.tolist())
+    scores = {(one.text, one.metric, one.stat): one.value for one in found}
+    assert len(scores) == len(found) and {(one.layer, one.sublayer) for one in found} == {(LAYERS, None)}
+    for group, count, too_long in (("easy", 3, 0), ("hard", 1, 1), ("hardest", 0, 1)):
+        assert (scores[group, "prompts", "single"], scores[group, "too_long", "single"]) == (count, too_long)
+    assert {metric for group, metric, _ in scores if group == "hardest"} == {"prompts", "too_long"}
+    assert {(group, name) for group, name, _ in scores if name.endswith("standard_error")} == {
+        ("easy", "depth_score_standard_error"),
+        ("easy", "output_depth_score_standard_error"),
+    }
+    for group, kept in (("easy", (0, 2, 4)), ("hard", (1,))):
+        texts = answered_texts([prompts[place] for place in kept], tokenizer)
+        each = [effects_of(decoder, text, 2) for text in texts]
         for stat, over in (("mean", np.mean), ("max", np.max)):
-            first = (over(effects[1, 2]) + over(effects[1, 3])) / 2
-            second = over(effects[2, 3])
-            expected = (first + 2 * second) / (first + second)
-            assert scores[group, LAYERS, None, "depth_score", stat] == pytest.approx(expected, rel=1e-8)
-            each = [over(outputs[layer]) for layer in (1, 2, 3)]
-            expected = np.dot(each, (1, 2, 3)) / np.sum(each)
-            assert scores[group, LAYERS, None, "output_depth_score", stat] == pytest.approx(expected, rel=1e-8)
+            later, output = scores_of(each, over)
+            assert scores[group, "depth_score", stat] == pytest.approx(later, rel=1e-8)
+            assert scores[group, "output_depth_score", stat] == pytest.approx(output, rel=1e-8)
+        if len(each) > 1:  # Efron and Stein: (n - 1) / n times the squares around their mean, each left out once
+            left = np.array([scores_of(each[:n] + each[n + 1 :], np.mean) for n in range(3)])
+            errors = np.sqrt(2 / 3 * ((left - left.mean(0)) ** 2).sum(0))
+            for name, error in zip(("depth_score", "output_depth_score"), errors):
+                assert scores[group, f"{name}_standard_error", "mean"] == pytest.approx(error, rel=1e-6)
+    sets = score_sets(decoder, {"mine": prompts[:3], "other": prompts[:1]}, tokenizer, 2, 200)
+    assert {one.text for one in sets} == {"mine: easy", "mine: hard", "other: easy"}
+
+
+def test_an_answer_is_that_of_the_model_when_each_of_its_tokens_is_the_likeliest():
+    decoder = move(build("pre_ln", layers=LAYERS, sequence_length=40, vocab_size=300)).freeze()
+    tokens = [0, 5, 9, 7]
+    for _ in range(2):  # what greedy decoding says, from logits in float64
+        text = AnsweredText("", torch.tensor(tokens), 1)
+        tokens.append(plain_model(decoder, text).run()[2][-1].argmax().item())
+    right = torch.tensor(tokens)
+    assert answers(decoder, AnsweredText("", right, 2)) and not answers(decoder, AnsweredText("", right, 3))
+    wrong = right.clone()
+    wrong[-1] = (wrong[-1] + 1) % 300
+    assert not answers(decoder, AnsweredText("", wrong, 2))
+    assert {one.value for one in score_answers(decoder, right)} == {1.0}
+
+
+def score_answers(decoder, tokens):
+    """`answered` of a prompt whose tokenizer gives these tokens, the last two being the answer."""
+
+    class Backend:
+        def encode(self, text, add_special_tokens):
+            return type("Encoding", (), {"ids": tokens[-2:].tolist() if text == "answer" else tokens[:-2].tolist()})
+
+    tokenizer = type("Tokenizer", (), {"bos_id": None, "backend": Backend()})
+    found = score_groups(decoder, [Prompt("prompt", "answer", "a")], tokenizer, 1, 200)
+    return [one for one in found if one.metric == "answered"]

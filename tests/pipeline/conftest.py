@@ -27,7 +27,13 @@ routing:
   runs: []
 depth:
   runs: [separate]
+  prompts: {sums: {operands: [2, 4], each: 2}}
 depth_maps: {pair: {from: baseline, to: separate}}
+anatomy: {runs: [separate], published_recovery: []}
+growth:
+  importance: separate
+  runs:
+    growing: {residual: sandwich, readouts: none, seed: 0, steps: 0.5, growth: {protocol: by_importance}}
 published: {}
 """
 

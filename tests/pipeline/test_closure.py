@@ -1,6 +1,6 @@
 """The import closure on a package made by hand."""
 
-from perlayer.closure import import_closure
+from perlayer.closure import ImportClosure
 
 
 def test_the_closure_follows_every_import(tmp_path):
@@ -21,5 +21,5 @@ def test_the_closure_follows_every_import(tmp_path):
         path.write_text(text)
     script = tmp_path / "script.py"
     script.write_text("from perlayer import a\n")
-    found = {path.relative_to(package).as_posix() for path in import_closure([script], package)}
+    found = {path.relative_to(package).as_posix() for path in ImportClosure(package).of([script])}
     assert found == {"__init__.py", "a.py", "room/__init__.py", "room/b.py", "c.py", "room/d.py"}

@@ -1,20 +1,55 @@
 """Declared = imported = read: what dvc.yaml says of each stage, held against its script."""
 
+import ast
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
-from pipeline_code import ROOT, declared, imported, stages
+from pipeline_code import ROOT, stages
 
 from perlayer.params import load
+from perlayer.plan import write_code
 
-CODE = ("src", "stages")
+
+@pytest.fixture(scope="module")
+def hashed(tmp_path_factory):
+    """What the plan writes of the code of each stage."""
+    folder = tmp_path_factory.mktemp("code")
+    write_code(ROOT / "stages", folder)
+    return {path.stem: json.loads(path.read_text())["files"] for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("name", stages())
-def test_every_imported_file_is_declared_and_no_other_is_named(name):
-    missing = imported(name) - declared(name)
-    assert not missing, f"dvc.yaml: {name}: imported, not declared: {sorted(missing)}"
-    # a folder may hold more than a stage uses; a file that is named must be used
-    idle = {file for file in stages()[name]["deps"] if file.endswith(".py") and file not in imported(name)}
-    assert not idle, f"dvc.yaml: {name}: declared, not imported: {sorted(idle)}"
+def test_every_stage_depends_on_the_hashes_of_its_code(name, hashed):
+    code = {
+        dependency for dependency in stages()[name]["deps"] if dependency.startswith(("src/", "stages", "data/code"))
+    }
+    if name == "plan":  # which makes them
+        assert code == {"src/perlayer", "stages"}
+        return
+    assert f"data/code/{name}.json" in code
+    assert not any(path.endswith(".py") for path in code)
+    assert all((ROOT / path).exists() for path in code if path.startswith("src/"))
+    # what else it reads of the package is no Python, and stands among its dependencies by the folder
+    expected = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest() for file in hashed[name]}
+    assert hashed[name] == expected and {f"stages/{name}.py", "stages/_run.py", "src/perlayer/stage.py"} <= set(
+        expected
+    )
+
+
+@pytest.mark.parametrize("name", ["corpus", "lens", "collect", "importance"])
+def test_what_is_hashed_is_what_is_loaded(name, hashed):
+    # the imports of the script itself, those inside its function included, are the reference
+    tree = ast.parse((ROOT / "stages" / f"{name}.py").read_text())
+    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} - {"_run", "pathlib"}
+    lines = [f"import {module}" for module in sorted(names)]
+    lines += ["import sys", "print(*(m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'perlayer'))"]
+    found = subprocess.run([sys.executable, "-c", "\n".join(lines)], stdout=subprocess.PIPE, text=True, check=True)
+    loaded = {Path(path).relative_to(ROOT).as_posix() for path in found.stdout.split()}
+    assert loaded and loaded <= set(hashed[name])
 
 
 @pytest.mark.parametrize("name", stages())
@@ -82,6 +117,12 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         "perlayer.depth.routing.read_run": lambda *args, **kwargs: None,
         "perlayer.depth.analyses.dissect_run": lambda *args, **kwargs: None,
         "perlayer.depth.pairs.map_pair": lambda *args, **kwargs: None,
+        "perlayer.depth.prompt_sets.write_prompt_sets": lambda *args, **kwargs: {},
+        "perlayer.depth.published.dissect_published": lambda *args, **kwargs: None,
+        "perlayer.training.growth.by_importance": lambda run, path: run,
+        "perlayer.anatomy.importance.write_importance": lambda *args, **kwargs: None,
+        "perlayer.anatomy.analyses.anatomize_run": lambda *args, **kwargs: None,
+        "perlayer.anatomy.published.anatomize_published": lambda *args, **kwargs: None,
         "perlayer.lens.published.read_published": lambda *args, **kwargs: None,
         "perlayer.model.published_settings.read_published_config": lambda *args, **kwargs: {"vocab_size": 1},
         "perlayer.data.tokens.tokenize_as_published": lambda *args, **kwargs: None,
@@ -116,10 +157,16 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("lens", ["separate"]),
         ("tuned_lens", ["separate"]),
         ("routing", ["separate"]),
+        ("prompts", []),
         ("depth", ["separate"]),
         ("depth_maps", ["shallow_to_deep"]),
+        ("anatomy", ["separate"]),
+        ("importance", []),
+        ("growth", ["growth_by_importance"]),
         ("published", ["theirs"]),
         ("published_lens", ["theirs"]),
+        ("published_depth", ["theirs"]),
+        ("published_anatomy", ["theirs"]),
         ("collect", []),
         ("report", []),
     ],
@@ -129,6 +176,7 @@ def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypa
     tracked = [
         path.replace("${size}", size)
         .replace("${key}", arguments[0] if arguments else "")
+        .replace("${item}", arguments[0] if arguments else "")
         .replace("${item.rung}", arguments[0] if arguments else "")
         .replace("${item.run}", arguments[-1] if arguments else "")
         for path in stages()[name].get("params", [])

@@ -13,6 +13,7 @@ WITH_MODELS = {
     "plan",  # tries every residual design
     "train",
     "ladder",
+    "growth",
     "retrain_heads",
     "lens",
     "tuned_lens",
@@ -20,6 +21,9 @@ WITH_MODELS = {
     "routing",
     "depth",
     "depth_maps",
+    "published_depth",
+    "anatomy",
+    "published_anatomy",
 }
 WITHOUT_TRAINING = [name for name in stages() if name not in WITH_MODELS]
 

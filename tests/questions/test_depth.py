@@ -1,4 +1,4 @@
-"""The claims of D1, D2, D3, D5 and D9 against dissections made so that the answer is known."""
+"""The claims of D1 to D6 and D9 against dissections made so that the answer is known."""
 
 import made_up_depth
 import made_up_results as made_up
@@ -73,21 +73,21 @@ def test_small_differences_are_within_noise(judge):
     assert claims[0] == ("0.980 of the first half", "within noise")
 
 
-@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION])
+@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION, d4.QUESTION])
 def test_too_few_seeds_judge_nothing(judge, question):
     claims, verdict, state = judge(question, seeds=(1.0,), further=SHARED)
     assert {holds for _, holds in claims} == {"within noise"} and state == "testing"
     assert "noise not known: no seeds" in verdict and "where no seeds tell the noise" in verdict
 
 
-@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION, d5.QUESTION])
+@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION, d4.QUESTION, d5.QUESTION])
 def test_without_dissections_nothing_has_been_run(judge, question):
     claims, verdict, state = judge(question, seeds=())
     assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
     assert verdict == "No finished model of the recipe's depth has shown yet how it uses its depth."
 
 
-@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION])
+@pytest.mark.parametrize("question", [d1.QUESTION, d2.QUESTION, d3.QUESTION, d4.QUESTION])
 def test_the_claims_are_about_the_baseline(judge, question):
     claims, verdict, state = judge(question, seeds=(), further=SHARED)
     assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
@@ -127,8 +127,73 @@ def test_depth_scores_stand_beside_each_other(judge):
     further = {"shared": ({"readouts": "shared"}, {"scores": {"depth_score": 2.0, "output_depth_score": 1.2}})}
     claims, verdict, state = judge(d5.QUESTION, further=further)
     assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert verdict.startswith("No problems of known difficulty have been read yet.")
     assert "the depth score of the baseline is 2.20 layers (noise 0.000), by predictions 1.80" in verdict
     assert "that by predictions is below it with shared head (1.20)." in verdict
+
+
+def problems(growths, published=(), seeds=(-0.01, 0.0, 0.01)):
+    """A connection to three baselines and further runs and published models that have read problems.
+
+    Args:
+        growths: of runs, by readouts: what the depth score grows by from 2 to 6 operands.
+        published: of published models, by set: what it grows by between two groups.
+    """
+    runs, tables = {}, []
+    for readouts, growth in growths.items():
+        for seed, more in enumerate(seeds if readouts == "none" else (0.0,)):
+            run = f"{readouts}_{seed}"
+            runs[run] = {**PLAIN, "readouts": readouts, "seed": seed}
+            scores = {"sums: 2 operands": 2.0, "sums: 6 operands": 2.0 + growth + more}
+            tables += [made_up_depth.dissection(run), made_up_depth.by_group(run, scores)]
+    for text, growth in dict(published).items():
+        first, second, name = text
+        scores = {f"{name}: {first}": 3.0, f"{name}: {second}": 3.0 + growth}
+        tables += [made_up_depth.dissection(f"their_{name}"), made_up_depth.by_group(f"their_{name}", scores)]
+    return made_up.in_memory(pd.concat(tables, ignore_index=True), runs, made_up_depth.LAYERS, d5.QUESTION)
+
+
+# A twentieth of six layers is 0.3; noise is 3 sqrt(0.01^2 / 3 + 2 * 0.01^2) = 0.046.
+@pytest.mark.parametrize("growth, holds", [(0.1, "yes"), (-0.5, "yes"), (0.28, "within noise"), (0.4, "no")])
+def test_a_depth_score_is_flat_that_grows_by_less_than_a_twentieth_of_the_depth(growth, holds):
+    with problems({"none": growth, "shared": 1.0, "separate": 0.01}) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        assert claims == [
+            (f"{growth:+.2f} of 6 layers from 2 operands to 6 operands (baseline)", holds),
+            (None, "no run"),
+        ]
+        assert questions.state(connection, d5.QUESTION) == "partly measured"
+        said = d5.verdict(connection)
+        assert "From 2 operands to 6 operands (sums, of which the baseline answers 25 %) the depth score" in said
+        assert f"changes by {growth:+.2f} layers (noise 0.046), by predictions {growth / 2:+.2f} (noise 0.023)." in said
+        assert "Of 2 other setups and designs it changes by more than noise in shared head (+1.00)." in said
+        rows = connection.execute(d5.QUESTION.numbers).df()
+        assert list(rows["growth"]) == pytest.approx([growth, 0.01, 1.0])
+        assert set(rows["prompts"]) == {"sums: 2 operands to 6 operands"}
+
+
+def test_published_models_are_judged_beside_the_baseline():
+    theirs = {("level 1", "level 5", "math"): 0.9, ("2 hops", "4 hops", "mquake"): -0.05}
+    with problems({"none": 0.1}, theirs) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        assert claims[0][0].endswith("(baseline); +0.90 of 6 layers from level 1 to level 5 (their_math)")
+        assert [holds for _, holds in claims] == ["no", "yes"]
+        assert questions.state(connection, d5.QUESTION) == "measured"
+        assert "(mquake, of which their_mquake answers 25 %) the depth score of their_mquake changes by -0.05" in (
+            d5.verdict(connection)
+        )
+
+
+def test_a_published_model_alone_is_judged():
+    with problems({}, {("level 1", "level 5", "math"): 0.1}) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("yes",), ("no run",)]
+        assert d5.verdict(connection).startswith("From level 1 to level 5 (math, of which their_math answers 25 %)")
+
+
+def test_without_seeds_growth_is_not_judged():
+    with problems({"none": 0.9}, seeds=(0.0,)) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall()[0] == ("within noise",)
+        assert questions.state(connection, d5.QUESTION) == "testing"
 
 
 def plain_models(losses):
@@ -137,8 +202,8 @@ def plain_models(losses):
     connection = made_up.in_memory([], runs, question=d9.QUESTION)
     for number, (size, layers, parameters, loss) in enumerate(losses):
         connection.execute(
-            "UPDATE runs SET size = ?, on_ladder = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
-            [size, size != "nano", float(layers * parameters), loss, f"r{number}"],
+            "UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
+            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
         )
     return connection
 
@@ -172,23 +237,103 @@ def test_one_depth_says_nothing():
         assert d9.verdict(connection) == "There are no plain models of two depths yet."
 
 
-@pytest.mark.parametrize("question", [d4.QUESTION, d6.QUESTION])
-def test_what_has_not_been_built_has_not_been_run(judge, question):
-    claims, verdict, state = judge(question)
-    assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
-    assert "yet" in verdict and "without a run." in verdict
+def one_text(erasure, attribution):
+    return {"tokens": {"window 1": {"erasure": erasure, "attribution": attribution}}}
+
+
+def test_tokens_that_matter_until_one_depth_show_no_composition(judge):
+    rising = {"shared": ({"readouts": "shared"}, one_text([1, 2, 3], [3, 3, 3]))}
+    claims, verdict, state = judge(d4.QUESTION, further=rising, **one_text([3, 3, 4, 3, 3], [4, 3, 2]))
+    assert state == "measured" and claims == [
+        ("until layer 3.20 of 6", "yes"), ("+0.00 layers from first to last, of 6", "yes"),
+        ("-2.00 layers from first to last, of 6", "yes"),
+    ]  # fmt: skip
+    assert (
+        "forgetting a token is at least half of what it is at most until layer 3.20 on average (noise 0.00)" in verdict
+    )
+    assert "matters until +0.00 layers deeper than the first (noise 0.00)." in verdict
+    assert "matters until -2.00 layers deeper than the first (noise 0.00)." in verdict
+    assert "deeper than the first are above it with shared head (+2.00)." in verdict
+
+
+def test_later_tokens_that_matter_until_deeper_layers_are_composition(judge):
+    claims, _, _ = judge(d4.QUESTION, **one_text([0, 1, 2, 3, 4], [2, 2, 3, 4, 4]))
+    assert [holds for _, holds in claims] == ["within noise", "no", "no"]  # 2 is a sixth of the depth from the middle
+    claims, _, _ = judge(d4.QUESTION, **one_text([5, 5], [2, 3]))
+    assert [holds for _, holds in claims] == ["no", "yes", "within noise"]  # a rise of a sixth
+
+
+def test_rises_that_seeds_scatter_by_are_within_noise(judge):
+    rises = {f"s{n}": ({"seed": n}, one_text([3, 3 + n], [3, 3])) for n in range(3)}
+    claims, verdict, _ = judge(d4.QUESTION, seeds=(), further=rises)
+    # Rises of 0, 1 and 2 have a standard deviation of 1.
+    assert claims[1] == ("+1.00 layers from first to last, of 6", "within noise")
+    assert f"than the first (noise {3 / 3**0.5:.2f})" in verdict
+
+
+def mapped(tables):
+    """A connection to linear maps of pairs, and the claims of D6."""
+    rows = pd.concat(tables, ignore_index=True) if tables else []
+    return made_up.in_memory(rows, {"a": PLAIN}, made_up_depth.LAYERS, d6.QUESTION)
+
+
+SAME = made_up_depth.maps("seed_to_seed", [1, 2, 3, 5, 6, 6], 6)
+
+
+def test_a_clear_diagonal_holds():
+    with mapped([made_up_depth.maps("shallow_to_deep", [1, 1, 2, 2, 3, 3], 3), SAME]) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        # Of 3^6 ways to choose sources 4 are as near: layers 3 and 5 have two nearest sources each.
+        assert claims == [("0.083 of the depth away, 0.324 by chance (p = 0.0055)", "yes")]
+        assert questions.state(connection, d6.QUESTION) == "measured"
+        verdict = d6.verdict(connection)
+    assert verdict.startswith("In shallow to deep (3 to 6 layers) the layer that maps best is 0.083 of the depth")
+    assert (
+        "Best maps miss 0.335 of the length of a residual, the mean 0.935. In seed to seed (6 to 6 layers)" in verdict
+    )
+    assert "is 0.056 of the depth from the same relative depth, where 0.000 is the least" in verdict
+    assert verdict.endswith("Of 1 published claim, at size nano: 1 held.")
+
+
+@pytest.mark.parametrize(
+    "best, holds", [([3, 3, 3, 1, 1, 1], "no"), ([1, 2, 1, 3, 2, 3], "within noise"), ([3] * 6, "within noise")]
+)
+def test_no_diagonal(best, holds):
+    with mapped([made_up_depth.maps("shallow_to_deep", best, 3)]) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [(holds,)]
+        assert questions.state(connection, d6.QUESTION) == "testing"  # nothing says how clear one can be
+
+
+def test_several_shallow_models_must_agree():
+    tables = [made_up_depth.maps("a", [1, 1, 2, 2, 3, 3], 3), made_up_depth.maps("b", [3, 3, 3, 1, 1, 1], 3)]
+    with mapped(tables) as connection:
+        measured, holds = connection.execute("SELECT measured, holds FROM claims").fetchone()
+    assert holds == "no" and measured.startswith("0.083 of the depth away") and measured.count(";") == 1
+
+
+@pytest.mark.parametrize("tables", [[], [SAME]])
+def test_a_shallow_model_has_not_been_mapped(tables):
+    with mapped(tables) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("no run",)]
+        assert questions.state(connection, d6.QUESTION) == "not yet run"
+        verdict = d6.verdict(connection)
+    assert verdict.startswith("In seed to seed" if tables else "No pair of models has been mapped onto each other yet.")
+    assert verdict.endswith("Of 1 published claim, at size nano: 1 without a run.")
 
 
 def test_numbers_and_runs(warehouse_dir):
     with questions.connect(warehouse_dir) as connection:
-        for question in (d1.QUESTION, d2.QUESTION, d3.QUESTION, d5.QUESTION):
+        for question in (d1.QUESTION, d2.QUESTION, d3.QUESTION, d4.QUESTION, d5.QUESTION):
             table = connection.execute(question.numbers).df()
             assert list(table["setup"]) == ["baseline", "separate heads", "shared head"]
             assert list(table["seeds"]) == [3, 1, 1] and set(question.signed) <= {*table.columns}
             runs = connection.execute(question.runs).fetchall()
             assert [run for run, *_ in runs] == ["baseline", "probes_seed_1", "probes_seed_2", "separate", "shared"]
             assert all(row[-1] for row in runs)
-        for question in (d4.QUESTION, d6.QUESTION, d9.QUESTION):
+        pairs = connection.execute(d6.QUESTION.numbers).df()
+        assert list(pairs["pair"].unique()) == ["shallow to deep", "baseline to separate", "seed to seed"]
+        assert connection.execute(d6.QUESTION.runs).fetchall() == [(pair, True) for pair in sorted(made_up.PAIRS)]
+        for question in (d6.QUESTION, d9.QUESTION):
             assert set(question.signed) <= {*connection.execute(question.numbers).df().columns}
             connection.execute(question.runs)
             assert "present" in [column[0] for column in connection.description]

@@ -2,6 +2,7 @@
 
 import made_up_depth
 import made_up_results as made_up
+import pandas as pd
 import pytest
 from drawn import settled, texts, titles
 from made_up_depth import PROFILE
@@ -11,12 +12,17 @@ from perlayer import questions
 from perlayer.report.figures import (
     contributions,
     depth_and_width,
+    depth_by_group,
     depth_profile,
     depth_scores,
+    erasure,
+    integrated_gradients,
+    linear_maps,
     skip_effects,
 )
 
 MODULES = (contributions, skip_effects, depth_profile, depth_scores)
+TOKEN_MODULES = (erasure, integrated_gradients)
 LABELS = ["baseline", "separate heads", "shared head"]
 
 
@@ -77,6 +83,156 @@ def test_depth_scores_have_noise_and_layers(connection):
     assert list(right.get_lines()[3].get_xdata()) == [4] * 3
 
 
+@pytest.mark.parametrize("module, first, unseen", [(erasure, 0, 0), (integrated_gradients, 1, 1)])
+def test_maps_of_tokens_show_one_text(connection, module, first, unseen):
+    column = "attribution" if first else "erasure"
+    table = module.data(connection)
+    assert set(table["text"]) == {"window 1"} and set(table["label"]) == set(LABELS)  # window 2 has fewer tokens
+    figure = settled(module, connection)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert titles(figure) == LABELS and len({axes.images[0].get_clim() for axes in maps}) == 1
+    until = PROFILE["tokens"]["window 1"][column]
+    for axes in maps:
+        values = axes.images[0].get_array()
+        assert values.shape == (7 - first, 1 + len(until) + made_up_depth.PREDICTING + unseen)
+        assert abs(values[until[0] - first, 1]) == 0.16 and abs(values[until[0] + 1 - first, 1]) == 0.14
+        marks = axes.collections[0].get_segments()
+        assert [tuple(mark[:, 1]) for mark in marks] == [(end + 0.5, end + 0.5) for end in until]
+        assert [tuple(mark[:, 0]) for mark in marks] == [(n - 0.5, n + 0.5) for n in range(1, len(until) + 1)]
+    assert [tick.get_text() for tick in maps[-1].get_xticklabels()] == list("abcdefghi")[: values.shape[1]]
+
+
+def test_the_first_token_does_not_set_the_scale(connection, monkeypatch):
+    table = integrated_gradients.data(connection)
+    table.loc[table["position"] == 0, "attribution"] = 7.0
+    table.loc[table["position"] == 3, "attribution"] = -0.4
+    monkeypatch.setattr(integrated_gradients, "data", lambda _: table)
+    figure = settled(integrated_gradients, connection)
+    assert figure.axes[0].images[0].get_clim() == (-0.4, 0.4)
+    assert {"+0.1", "\N{MINUS SIGN}0.001"} <= set(texts(figure))
+
+
+@pytest.mark.filterwarnings("error")
+def test_tokens_are_written_as_they_are(connection, monkeypatch):
+    words = [" of", "\n", "$a$", "<|begin_of_text|>", None, "\ufffd", "h", "i"]
+    table = erasure.data(connection)
+    table["token"] = table["position"].map(dict(enumerate(words)))
+    monkeypatch.setattr(erasure, "data", lambda _: table)
+    maps = [axes for axes in settled(erasure, connection).axes if axes.images]
+    assert [tick.get_text() for tick in maps[-1].get_xticklabels()] == [
+        "\u2423of", "\u21b5", "$a$", "<|begin_\u2026", "", "\ufffd", "h", "i",
+    ]  # fmt: skip
+
+
+def test_linear_maps_show_their_diagonal_and_the_mean(connection):
+    figure = settled(linear_maps, connection)
+    assert titles(figure) == ["shallow to deep", "baseline to\nseparate", "seed to seed"]
+    axes = figure.axes[0]
+    errors, means = (image.get_array() for image in axes.images)
+    assert errors.shape == (6, 3) and errors[4, 0] == pytest.approx(0.45) and means[4, 0] == pytest.approx(0.95)
+    diagonal, best = axes.get_lines()
+    (left, right), (low, high) = diagonal.get_data()
+    assert (high - low) / (right - left) == pytest.approx(2) and low == pytest.approx(2 * left)  # to layer 2k from k
+    assert list(zip(*best.get_data())) == [(1, 1), (1, 2), (2, 3), (2, 4), (3, 5), (3, 6)]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "3", "mean"]
+    assert {"0.45", "0.95"} <= {text.get_text() for text in axes.texts}
+    assert len({image.get_clim() for each in figure.axes for image in each.images}) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_many_layers_and_one_kind_are_drawn_without_numbers(gather):
+    table = made_up_depth.maps("wide", [min(-(-layer // 2), 12) for layer in range(1, 31)], 12)
+    table = table[table["metric"].str.startswith("residual")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made_up, "PAIRS", {"wide": ("depth_1", "baseline", [])})
+        runs = {run: made_up.RUNS[run] for run in ("depth_1", "baseline")}
+        with questions.connect(gather(runs, runs, {("depth_maps", "wide"): table})) as connection:
+            figure = settled(linear_maps, connection)
+    maps = [axes for axes in figure.axes if len(axes.images) == 2]
+    assert len(maps) == 1 and not maps[0].texts and len(maps[0].get_yticks()) <= 8
+
+
+PROMPTS = {"sums: 2 operands": 2.0, "sums: 4 operands": 2.2, "sums: 10 operands": 2.1}
+DEEP = {
+    "shares": {part: [each for each in values for _ in "12"] for part, values in PROFILE["shares"].items()},
+    "cosines": {part: [each for each in values for _ in "12"] for part, values in PROFILE["cosines"].items()},
+    "later": [each for each in (*PROFILE["later"], 0.005) for _ in "12"],
+    "everywhere": [each for each in PROFILE["everywhere"] for _ in "12"],
+    "future": [each for each in PROFILE["future"] for _ in "12"],
+    "kl": [60.0, *(each for each in PROFILE["kl"][1:] for _ in "12")],
+    "overlap": [0.0, *(each for each in PROFILE["overlap"][1:] for _ in "12")],
+}  # of twelve layers, whose lens begins far from the output
+
+
+def with_problems(run, scores):
+    return pd.concat([made_up_depth.dissection(run), made_up_depth.by_group(run, scores)], ignore_index=True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_of_groups_stand_in_order_of_difficulty(gather):
+    runs = {run: made_up.RUNS[run] for run in ("baseline", "probes_seed_1", "separate")}
+    raised = {group: score + 0.4 for group, score in PROMPTS.items()}
+    analysed = {
+        ("depth", "baseline"): with_problems("baseline", PROMPTS),
+        ("depth", "probes_seed_1"): with_problems("probes_seed_1", raised),
+        ("depth", "separate"): with_problems("separate", PROMPTS),
+    }
+    with questions.connect(gather(runs, runs, analysed)) as connection:
+        table = depth_by_group.data(connection)
+        assert list(table[table["run"] == "baseline"]["prompt_group"]) == ["2 operands", "4 operands", "10 operands"]
+        figure = settled(depth_by_group, connection)
+        assert titles(figure) == ["baseline", "separate heads"]
+        left, right = figure.axes
+        assert list(left.get_lines()[0].get_ydata()) == pytest.approx([2.2, 2.4, 2.3])  # the mean of two seeds
+        assert [tick.get_text() for tick in left.get_xticklabels()] == ["2", "4", "10"]
+        assert left.get_xlabel() == "Operands" and left.get_ylim() == right.get_ylim()
+        assert "Left out, as longer than a model reads: baseline 3 of 15, separate heads 3 of 15" in texts(figure)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_published_model_stands_beside_the_runs(gather):
+    runs = {"baseline": made_up.RUNS["baseline"]}
+    theirs = [
+        made_up_depth.dissection("deep_model", "published", **DEEP),
+        made_up_depth.by_group(
+            "deep_model", {"levels: level 1": 6.0, "levels: level 5": 6.6} | PROMPTS, layers=12, size="published"
+        ),
+    ]
+    analysed = {
+        ("depth", "baseline"): with_problems("baseline", PROMPTS),
+        ("published_depth", "deep_model"): pd.concat(theirs, ignore_index=True),
+    }
+    with questions.connect(gather(runs, runs, analysed)) as connection:
+        for module in (contributions, depth_profile):
+            figure = settled(module, connection)
+            assert titles(figure) == ["baseline", "deep_model"]
+        table = contributions.data(connection)
+        assert list(table[(table["label"] == "deep_model") & (table["part"] == "layer")]["layer"]) == [*range(1, 13)]
+        lens = figure.axes[3]  # below the effects of both
+        assert list(lens.get_lines()[0].get_ydata()) == DEEP["kl"] and lens.get_ylim()[1] == pytest.approx(1.08 * 6.0)
+        assert [axes.texts[0].get_text() for axes in settled(skip_effects, connection).axes if axes.texts] == [
+            "baseline",
+            "deep_model",
+        ]
+        figure = settled(depth_by_group, connection)
+        assert titles(figure) == ["baseline", "deep_model:\nlevels", "deep_model: sums"]
+        assert [axes.get_xlabel() for axes in figure.axes] == ["Operands", "Level", "Operands"]
+        assert list(figure.axes[1].get_lines()[0].get_ydata()) == pytest.approx([0.5, 0.55])  # shares of the depth
+        assert [tick.get_text() for tick in settled(depth_scores, connection).axes[0].get_yticklabels()] == [
+            "baseline",
+            "deep_model",
+        ]
+        numbers = connection.execute(questions.d1.QUESTION.numbers).df()
+        assert list(numbers["setup"]) == ["baseline", "deep_model"]
+        claims = connection.execute("SELECT measured FROM claims WHERE question = 'D1'").fetchall()
+        assert claims[0] == ("0.462 of the first half",)  # the baseline's
+
+
+@pytest.mark.filterwarnings("error")
+def test_without_problems_the_figure_says_so(connection):
+    assert "No problems of known difficulty have been read yet." in texts(settled(depth_by_group, connection))
+
+
 def test_loss_by_depth_and_its_regression(connection):
     table = depth_and_width.data(connection)
     row = connection.execute("SELECT intercept, by_depth, runs FROM depth_regression").fetchone()
@@ -109,22 +265,24 @@ def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
                 found = texts(settled(module, connection))
                 assert "Not drawn, not dissected yet: keel_probes, shared" in found
             assert titles(settled(contributions, connection)) == ["baseline", "baseline, 2\nlayers"]
+            assert [titles(settled(module, connection)) for module in TOKEN_MODULES] == [["baseline"]] * 2
             assert "Share of the depth" in texts(settled(depth_scores, connection))
 
 
 @pytest.mark.filterwarnings("error")
 def test_figures_without_dissections_say_so(gather):
     with questions.connect(gather({}, made_up.RUNS)) as connection:
-        for module in MODULES:
+        for module in (*MODULES, *TOKEN_MODULES):
             assert "No finished model has shown yet how it uses its depth." in texts(settled(module, connection))
+        assert "No pair of models has been mapped onto each other yet." in texts(settled(linear_maps, connection))
         assert "No plain model is here yet." in texts(settled(depth_and_width, connection))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [*MODULES, depth_by_group])
 def test_many_panels_do_not_overlap(gather, module):
     designs = ("pre_ln", "layernorm_scaling", "deepnorm", "keel", "hyper_connections", "mhc", "attnres_full", "moda")
     runs = {f"{design}_probes": {"residual": design, "readouts": "probes", "seed": 0} for design in designs}
-    analysed = {("depth", run): made_up_depth.dissection(run) for run in runs}
+    analysed = {("depth", run): with_problems(run, PROMPTS) for run in runs}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
         with questions.connect(gather({}, runs, analysed)) as connection:

@@ -102,7 +102,7 @@ def in_memory(
     connection = made_up.in_memory(losses, runs | {run: keys for run, (_, keys) in on_ladder.items()}, LAYERS)
     for run, (rung, _) in on_ladder.items():
         connection.execute(
-            "UPDATE runs SET size = ?, layers = ?, on_ladder = true WHERE run = ?", [rung, RUNGS[rung], run]
+            "UPDATE runs SET size = ?, layers = ?, section = 'ladder' WHERE run = ?", [rung, RUNGS[rung], run]
         )
     for size, parameters in PARAMETERS.items():
         connection.execute("UPDATE runs SET backbone_parameters = ? WHERE size = ?", [parameters, size])

@@ -153,6 +153,12 @@ STREAMS = 2  # of a run that routes between streams
 ROUTING = {"separate": "streams", "shared": "sources"}  # the runs that show how they route, and between what
 # The runs whose use of depth is dissected, and by which factor their second half adds more or less.
 DISSECTED = {"baseline": 1.0, "probes_seed_1": 1.02, "probes_seed_2": 0.97, "separate": 0.5, "shared": 0.4}
+# Between which runs there are linear maps, and from which layer each layer of the second is mapped best.
+PAIRS = {
+    "shallow_to_deep": ("depth_3", "baseline", [1, 1, 2, 2, 3, 3]),
+    "seed_to_seed": ("baseline", "probes_seed_1", [1, 2, 3, 5, 6, 6]),
+    "baseline_to_separate": ("baseline", "separate", [6] * 6),
+}
 
 
 def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[str, Any]:
@@ -166,6 +172,9 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
         "lens": {"tuned": [run for run in TUNED if run in runs]},
         "routing": {"runs": [run for run in ROUTING if run in runs]},
         "depth": {"runs": [run for run in DISSECTED if run in runs]},
+        "depth_maps": {
+            name: {"from": pair[0], "to": pair[1]} for name, pair in PAIRS.items() if {*pair[:2]} <= {*runs}
+        },
         "published": {name: {"path": "a folder"} for name in PUBLISHED},
     }
 
@@ -347,6 +356,10 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
         for run, factor in DISSECTED.items()
         if run in runs
     }
+    for name, (source, target, best) in PAIRS.items():
+        if {source, target} <= {*runs}:
+            sources = runs[source].get("layers", LAYERS)
+            tables["depth_maps", name] = made_up_depth.maps(name, best, sources, size)
     for name in PUBLISHED:
         kinds = [lens(name, "published", kind) for kind in ("logit_lens", "tuned_lens")]
         tables["published_lens", name] = pd.concat(kinds, ignore_index=True)

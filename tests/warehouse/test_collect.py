@@ -50,7 +50,7 @@ def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(wareh
     columns = ["run", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
-    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string"}
+    types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string", "strength": "float64"}
     expected, found = (
         each[columns].astype(types).sort_values(columns).reset_index(drop=True) for each in (rows, found)
     )
@@ -66,6 +66,7 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         Number(2, None, "cosine", "single", -0.5, text="window 1", position=0),
         Number(2, None, "cosine", "single", -0.5, text="window 2", position=0),
         Number(2, None, "cosine", "single", -0.5, text="window 1", position=1),
+        Number(2, "gate_proj", "cosine", "mean", 0.5, strength=0.1),
     ]
     words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
     tables = [dissections_table("probes", "nano", name, numbers, words) for name in ("skipping", "contributions")]
@@ -79,7 +80,7 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         (n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.text, n.position, words.get((n.text, n.position)))
         for n in numbers
     ]
-    rows = [(*row, n.value) for row, n in zip(rows, numbers)]
+    rows = [(*row, n.strength, n.value) for row, n in zip(rows, numbers)]
     expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
     assert len(found) == len(expected) and set(found) == expected
 
@@ -132,7 +133,7 @@ def test_results_of_the_ladder_belong_to_the_size_that_they_stand_beside(tmp_pat
         return absent.analyses.get("ladder"), runs.loc["narrow_plain"]
 
     absent, run = gathered("nano")
-    assert absent is None and run["present"] and run["on_ladder"]
+    assert absent is None and run["present"] and run["section"] == "ladder"
     assert (run["size"], run["layers"]) == ("narrow", 2)
     absent, run = gathered("smoke")
     assert absent == ["narrow_plain"] and not run["present"]
@@ -155,7 +156,10 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
         [],
         {
             "depth": ["baseline", "separate"],
+            "depth_maps": ["baseline_to_separate"],
             "lens": ["baseline", "separate"],
+            "published_depth": ["deep_model"],
+            "published_anatomy": ["deep_model"],
             "published_lens": ["deep_model"],
             "retrain_heads": ["probes"],
             "routing": ["separate"],
@@ -400,3 +404,12 @@ def test_a_section_that_is_no_mapping_names_none(tmp_path, value):
     assert collect(made_up.params(SOME) | {"retrain_heads": value}, tmp_path, tmp_path / "warehouse").runs == sorted(
         SOME
     )
+
+
+@pytest.mark.parametrize("section", ["depth_maps", "published"])
+def test_names_of_the_ladder_are_no_names_of_other_things(tmp_path, section):
+    plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
+    ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
+    params = {**made_up.params({"baseline": plain}), "ladder": ladder, section: {"narrow_plain": {}}}
+    with pytest.raises(UserError, match=f"params.yaml: {section}: expected names that no run has, found 'narrow_plain"):
+        collect(params, tmp_path, tmp_path / "warehouse")

@@ -1,6 +1,8 @@
 """The views of how finished models use their depth, against plain Python over the numbers they were made from."""
 
+import itertools
 import statistics
+from fractions import Fraction
 
 import made_up_depth
 import made_up_results as made_up
@@ -113,7 +115,106 @@ def test_statistics_of_one_model(connection):
     expected["future_share_change"] = expected["future_share_second"] - expected["future_share_first"]
     expected |= {"kl_layer": 5.0, "overlap_layer": 5.0, "kl_distance": 1.0, "overlap_distance": 1.0}
     expected |= PROFILE["scores"]
+    for measure in ("erasure", "attribution"):
+        expected[f"{measure}_depth"], expected[f"{measure}_rise"] = depth_and_rise(PROFILE["tokens"], measure)
     assert found == pytest.approx(expected)
+
+
+def depth_and_rise(tokens, measure):
+    """Mean depth until which tokens matter, and by how much it rises along a text, with a mean of its own for each."""
+    found = [until[measure] for until in tokens.values()]
+    columns = [np.concatenate([np.linspace(0, 1, len(until)) for until in found])]
+    columns += np.repeat(np.eye(len(found)), [len(until) for until in found], axis=0).T.tolist()
+    depths = np.concatenate(found)
+    rise, *_ = np.linalg.lstsq(np.stack(columns, 1), depths, rcond=None)[0]
+    return depths.mean(), rise
+
+
+def test_token_effects_are_one_row_a_token_and_depth(connection):
+    rows = connection.execute(
+        """SELECT layer, token, erasure, attribution, attention_attribution, mlp_attribution FROM token_effects
+        WHERE text = 'window 2' AND position = 1 ORDER BY layer"""
+    ).fetchall()
+    # erasure until layer 5, attribution until layer 1, of the second token
+    shares = [None, -0.3, -0.14, -0.14, -0.14, -0.14, 0.0]
+    erased = [0.3, 0.3, 0.3, 0.3, 0.3, 0.16, 0.0]
+    halves = [share and share / 2 for share in shares]
+    assert rows == [(layer, "b", erased[layer], shares[layer], *[halves[layer]] * 2) for layer in range(7)]
+
+
+def test_token_depths_leave_out_the_first_and_those_that_predict(connection):
+    for measure in ("erasure", "attribution"):
+        for text, tokens in PROFILE["tokens"].items():
+            rows = connection.execute(
+                "SELECT position, until, place, greatest FROM token_depths WHERE measure = ? AND text = ? ORDER BY ALL",
+                [measure, text],
+            ).fetchall()
+            until, count = tokens[measure], len(tokens[measure])
+            assert rows == [(n + 1, until[n], n / (count - 1), 0.3) for n in range(count)]
+
+
+def test_one_token_has_no_rise():
+    alone = {"window 1": {"erasure": [3], "attribution": [2]}}
+    found = statistics_of(over([dissection("a", tokens=alone)], {"a": PLAIN}), "a")
+    assert (found["erasure_depth"], found["attribution_depth"]) == (3.0, 2.0)
+    assert not {"erasure_rise", "attribution_rise"} & {*found}
+
+
+def test_one_layer_leaves_the_embedding():
+    one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:]}
+    connection = over([dissection("a", **one)], {"a": PLAIN}, 1)
+    # After the only layer nothing but what predicts matters.
+    assert connection.execute("SELECT DISTINCT measure, until FROM token_depths").fetchall() == [("erasure", 0)]
+    assert statistics_of(connection, "a") == {}
+
+
+def test_designs_without_a_residual_have_no_depths_of_tokens():
+    table = dissection("a")
+    attending = table[(table["metric"] != "erasure") & ~((table["metric"] == "attribution") & table["sublayer"].isna())]
+    connection = over([attending], {"a": PLAIN})
+    assert not {f"{m}_{what}" for m in ("erasure", "attribution") for what in ("depth", "rise")} & {
+        *statistics_of(connection, "a")
+    }
+    assert connection.execute("SELECT count(attention_attribution) > 0 FROM token_effects").fetchone() == (True,)
+
+
+def test_linear_maps_know_their_diagonal_and_what_maps_best():
+    connection = over([made_up_depth.maps("p", [1, 1, 2, 2, 3, 3], 3)], {})
+    row = connection.execute(
+        """SELECT error, unexplained, penalty, mean_error, from_diagonal, best, layers, source_layers
+        FROM linear_maps WHERE kind = 'residual' AND layer = 5 AND source_layer = 1"""
+    ).fetchone()
+    assert row == pytest.approx((0.45, 0.225, 0.01, 0.95, 5 / 6 - 1 / 3, False, 6, 3))
+    best = connection.execute(
+        "SELECT kind, list(source_layer ORDER BY layer) FROM linear_maps WHERE best GROUP BY kind ORDER BY kind"
+    ).fetchall()  # embeddings map and are mapped with the least error of all
+    assert best == [("contribution", [1] * 6), ("residual", [1, 1, 2, 2, 3, 3])]
+
+
+@pytest.mark.parametrize(
+    "sources, best", [(3, [1, 1, 2, 2, 3, 3]), (4, [4, 1, 2]), (4, [2, 2, 3, 4]), (2, [2, 1, 2, 1, 2]), (1, [1, 1])]
+)
+def test_diagonals_against_all_ways_to_choose_sources(sources, best):
+    layers = len(best)
+    found = over([made_up_depth.maps("p", best, sources)], {}).execute("FROM map_diagonals").df().set_index("kind")
+
+    def distance(chosen):
+        return sum(abs(Fraction(m, sources) - Fraction(n, layers)) for n, m in enumerate(chosen, 1)) / layers
+
+    every = sorted(distance(chosen) for chosen in itertools.product(range(1, sources + 1), repeat=layers))
+    for kind, chosen in (("residual", best), ("contribution", [1] * layers)):
+        row, mine = found.loc[kind], distance(chosen)
+        assert row["distance"] == pytest.approx(float(mine)) and row["least"] == pytest.approx(float(every[0]))
+        assert row["chance"] == pytest.approx(float(sum(every) / len(every)))
+        assert row["p"] == pytest.approx(sum(each <= mine for each in every) / len(every))
+        least = next(each for each in every if sum(other <= each for other in every) >= len(every) / 20)
+        assert row["within_chance"] == pytest.approx(float(least))
+        near = [abs(m * layers - n * sources) for n, m in enumerate(chosen, 1)]
+        nearest = [min(abs(m * layers - n * sources) for m in range(1, sources + 1)) for n in range(1, layers + 1)]
+        assert row["nearest"] == pytest.approx(np.mean([a == b for a, b in zip(near, nearest)]))
+        assert row["error"] == pytest.approx(0.3 + 0.01 * (layers + 1) / 2)
+        assert row["mean_error"] == pytest.approx(0.9 + 0.01 * (layers + 1) / 2)
 
 
 def test_what_happens_in_no_layer_is_one_beyond_the_last():
@@ -173,8 +274,8 @@ def ended(models):
     connection = made_up.in_memory([], runs)
     for number, (size, layers, parameters, _, loss) in enumerate(models):
         connection.execute(
-            """UPDATE runs SET size = ?, on_ladder = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?""",
-            [size, size != "nano", float(layers * parameters), loss, f"r{number}"],
+            """UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?""",
+            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
         )
     return connection.execute("FROM depth_regression").df().set_index("scope")
 
@@ -234,3 +335,80 @@ def test_two_runs_tell_no_error_and_one_depth_nothing():
     assert found.loc["size in use", "by_depth"] == pytest.approx(-0.2)
     assert pd.isna(found.loc["size in use", "by_depth_standard_error"])
     assert ended([("nano", 2, 1000, 0, 3.0), ("nano", 2, 1000, 1, 2.8)]).empty
+
+
+def growths(connection, columns):
+    return connection.execute(f"SELECT {columns} FROM growth_findings ORDER BY place, prompts").fetchall()
+
+
+def test_scores_of_groups_are_one_row_a_group():
+    scores = {"sums: 2 operands": 2.0, "sums: 10 operands": 2.5, "mine: easy": 1.5}
+    connection = over([dissection("a"), made_up_depth.by_group("a", scores)], {"a": PLAIN})
+    found = connection.execute("FROM group_scores ORDER BY depth_score").fetchall()
+    assert found == [
+        ("a", "mine", "easy", None, 6, 4, 1, 0.25, 1.5, 0.01, 0.75, 0.005, 4.5),
+        ("a", "sums", "2 operands", 2.0, 6, 4, 1, 0.25, 2.0, 0.01, 1.0, 0.005, 6.0),
+        ("a", "sums", "10 operands", 10.0, 6, 4, 1, 0.25, 2.5, 0.01, 1.25, 0.005, 7.5),
+    ]
+    # a set without numbers in its names has no order
+    assert connection.execute("SELECT prompts, easiest, hardest FROM depth_growth").fetchall() == [
+        ("sums", "2 operands", "10 operands")
+    ]
+
+
+def test_growth_is_the_rise_of_a_line_through_all_groups():
+    points = {2: 2.0, 3: 2.6, 5: 2.1, 9: 2.9}
+    scores = {f"hops: {x} hops": y for x, y in points.items()}
+    connection = over([dissection("a"), made_up_depth.by_group("a", scores, error=0.02)], {"a": PLAIN})
+    x, y = np.array([*points]), np.array([*points.values()])
+    expected = np.polyfit(x, y, 1)[0] * (9 - 2)
+    design = np.stack([x, np.ones(4)], 1)
+    covariance = np.linalg.inv(design.T @ design) * 0.02**2  # of the line, where every score has this error
+    row = connection.execute(
+        "SELECT growth, standard_error, output_growth, hops, answered FROM depth_growth"
+    ).fetchone()
+    assert row == (pytest.approx(expected), pytest.approx(7 * np.sqrt(covariance[0, 0])), pytest.approx(expected / 2),
+                   True, pytest.approx(0.25))  # fmt: skip
+
+
+def test_noise_of_growth_is_that_over_seeds_and_prompts():
+    grown = {0: 0.1, 1: 0.3, 2: -0.1}
+    runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in grown}
+    runs["shared"] = {**PLAIN, "readouts": "shared"}
+    tables = [dissection(run) for run in runs]
+    for run, growth in zip(runs, [*grown.values(), 0.5]):
+        tables.append(made_up_depth.by_group(run, {"sums: 2 operands": 2.0, "sums: 6 operands": 2.0 + growth}))
+    tables += [dissection("theirs"), made_up_depth.by_group("theirs", {"m: level 1": 2.0, "m: level 5": 2.4})]
+    found = growths(over(tables, runs), "label, prompts, seeds, growth, noise, full_depth")
+    prompts = np.sqrt(2) * 0.01  # two groups
+    seeds = statistics.stdev(grown.values())
+    expected = [
+        ("baseline", "sums", 3, 0.1, 3 * np.sqrt(seeds**2 / 3 + prompts**2), True),
+        ("shared head", "sums", 1, 0.5, 3 * np.sqrt(seeds**2 + prompts**2), True),  # the baseline's seeds
+        ("theirs", "m", 1, 0.4, 3 * prompts, False),
+    ]
+    assert [(*row[:3], *map(pytest.approx, row[3:5]), row[5]) for row in expected] == found
+
+
+def test_noise_of_growth_is_not_known_without_seeds_or_with_a_single_prompt():
+    tables = [dissection("a"), made_up_depth.by_group("a", {"s: 1": 2.0, "s: 2": 2.1})]
+    tables += [dissection("theirs"), made_up_depth.by_group("theirs", {"s: 1": 2.0, "s: 2": 2.1}, error=None)]
+    assert growths(over(tables, {"a": PLAIN}), "label, noise") == [("baseline", None), ("theirs", None)]
+
+
+def test_a_published_model_is_shown_and_is_no_run():
+    runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in range(3)}
+    ours = [dissection(run) for run in runs]
+    alone = over(ours, runs)
+    beside = over([*ours, dissection("theirs", **made_up_depth.scaled(0.1))], runs)
+    found = beside.execute("SELECT run, setup, full_depth, label FROM dissected_runs WHERE setup = 'published'")
+    assert found.fetchall() == [("theirs", "published", False, "theirs")]
+    for query in (
+        "FROM depth_findings WHERE setup <> 'published' ORDER BY ALL",
+        "FROM dissected_runs WHERE setup <> 'published' ORDER BY ALL",
+    ):
+        assert beside.execute(query).fetchall() == alone.execute(query).fetchall()
+    noise = "SELECT DISTINCT noise, difference, difference_noise FROM depth_findings WHERE setup = 'published'"
+    assert beside.execute(noise).fetchall() == [(None, None, None)]
+    ratio = "SELECT mean FROM depth_findings WHERE setup = 'published' AND statistic = 'layer_ratio'"
+    assert beside.execute(ratio).fetchone()[0] == pytest.approx(0.1 * 0.3 / 0.65)

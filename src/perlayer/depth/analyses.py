@@ -1,19 +1,22 @@
-"""The dissections of how a finished model uses its depth, and how one run is dissected by all of them."""
+"""The dissections of how a finished model uses its depth, and how one model is dissected by all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 from torch import Tensor
 
-from perlayer.data.tokenizer import load_tokenizer
+from perlayer.data.tokenizer import Tokenizer, load_tokenizer
+from perlayer.depth.by_group import TOO_LONG, score_sets
 from perlayer.depth.contributions import measure_contributions
 from perlayer.depth.depth_score import score_depth
 from perlayer.depth.erasure import measure_erasure
 from perlayer.depth.integrated_gradients import measure_integrated_gradients
 from perlayer.depth.logit_lens import measure_logit_lens
+from perlayer.depth.prompt_sets import read_prompt_sets
+from perlayer.depth.prompts import Prompt
 from perlayer.depth.settings import DepthSettings
 from perlayer.depth.skipping import measure_skipping
 from perlayer.depth.tables import Number, dissections_table
@@ -40,27 +43,54 @@ def dissect_run(
     run: str,
     size: str,
     settings: DepthSettings,
+    prompts: Path,
     tokenizer: Path,
     shards: Path,
     models: Path,
     metrics: Path,
     machine: Machine,
 ) -> None:
-    """Dissect the finished model `models/RUN` on held-out text, and publish `metrics/RUN/`.
+    """Dissect the finished model `models/RUN` on held-out text and on prompts, and publish `metrics/RUN/`.
 
     Args:
-        tokenizer: the folder of the tokenizer by which the shards were made, which says what a token says.
+        prompts: the folder of the sets of prompts.
+        tokenizer: the folder of the tokenizer by which the shards were made.
 
     Raises:
-        UserError: model, tokenizer or held-out text is missing or broken, or sequences are too short.
+        UserError: model, tokenizer, held-out text or a prompt is missing or broken, or sequences are too short.
     """
     device = prepare_process(machine)
     decoder = load_model(models / run).freeze().to(device)
     tokens = held_out_rows(shards, settings.sequences)[:, :-1]
-    found = dissect(decoder, tokens, settings)
-    words = token_words(windows(tokens, settings.texts), load_tokenizer(tokenizer))
-    tables = [dissections_table(run, size, name, numbers, words) for name, numbers in found.items()]
-    with fresh_folder(metrics / run) as folder:
+    sets = read_prompt_sets(prompts)
+    dissect_to(metrics / run, run, size, decoder, tokens, sets, load_tokenizer(tokenizer), settings)
+
+
+def dissect_to(
+    destination: Path,
+    name: str,
+    size: str,
+    decoder: Decoder,
+    tokens: Tensor,
+    sets: Mapping[str, Sequence[Prompt]],
+    tokenizer: Tokenizer,
+    settings: DepthSettings,
+) -> None:
+    """Write the table of all dissections of one model, and say how many prompts were too long for it.
+
+    Args:
+        tokens: held-out text, integers (sequences, length).
+        sets: prompts by the name of their set.
+    """
+    by_group = score_sets(decoder, sets, tokenizer, settings.splits, settings.tokens_at_once)
+    too_long = sum(number.value for number in by_group if number.metric == TOO_LONG)
+    if too_long:
+        longest = decoder.config.sequence_length
+        print(f"{name}: {too_long} of {sum(map(len, sets.values()))} prompts have more than {longest} tokens: left out")
+    found = {**dissect(decoder, tokens, settings), "depth_by_group": by_group}
+    words = token_words(windows(tokens, settings.texts), tokenizer)
+    tables = [dissections_table(name, size, analysis, numbers, words) for analysis, numbers in found.items()]
+    with fresh_folder(destination) as folder:
         write_layers(pa.concat_tables(tables).combine_chunks(), folder / "depth.parquet")
 
 

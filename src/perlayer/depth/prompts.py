@@ -7,15 +7,9 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-
-from perlayer.depth.texts import AnsweredText
 from perlayer.errors import UserError
-
-if TYPE_CHECKING:
-    from perlayer.data.tokenizer import Tokenizer
 
 KEYS = ("prompt", "answer", "group")
 
@@ -91,24 +85,3 @@ def arithmetic_prompts(operands: Sequence[int], each: int, seed: int) -> list[Pr
             text = " + ".join(map(str, digits)) + " = "
             prompts.append(Prompt(text, str(sum(digits)), f"{count} operands"))
     return prompts
-
-
-def answered_texts(prompts: Sequence[Prompt], tokenizer: Tokenizer) -> list[AnsweredText]:
-    """The tokens of prompts, prompt and answer each by itself, so that no token is of both.
-
-    They begin as the tokenizer begins a document, and are named by their group and place, from 1.
-
-    Raises:
-        UserError: a prompt or an answer has no tokens.
-    """
-    texts = []
-    for number, prompt in enumerate(prompts, 1):
-        beginning = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
-        before, answer = (
-            tokenizer.backend.encode(text, add_special_tokens=False).ids for text in (prompt.prompt, prompt.answer)
-        )
-        if not before or not answer:
-            raise UserError(f"prompt {number}: expected a prompt and an answer of at least a token each")
-        tokens = torch.tensor([*beginning, *before, *answer])
-        texts.append(AnsweredText(f"{prompt.group}, {number}", tokens, len(answer)))
-    return texts

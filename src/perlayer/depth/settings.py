@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from perlayer.errors import UserError, require
-from perlayer.params import NAME, check_keys, names
+from perlayer.params import NAME, check_keys, names, parse
+
+PROMPTS = "prompts"  # the format of this project's own files of prompts
+MOST_OPERANDS = 1000
+FORMATS = ("gsm8k", "math", "mquake", PROMPTS)
+# How much a published model is asked where params.yaml does not say: it has more layers and longer texts than a CPU
+# takes apart in minutes, and no token is looked at alone.
+PUBLISHED_DEPTH = {"sequences": 2, "splits": 1, "tokens_at_once": 2048, "texts": 0, "gradient_steps": 64}
 
 
 @dataclass(frozen=True)
@@ -25,9 +32,57 @@ class DepthRuns:
     """The section `depth` of params.yaml."""
 
     runs: list
+    prompts: dict  # sets of prompts by name; see `parse_prompts`
 
     def __post_init__(self):
         names(self.runs, "runs")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A set of prompts that are sums of digits: a group for each number of operands."""
+
+    operands: list
+    each: int = 20  # prompts a group
+
+    def __post_init__(self):
+        counts = all(type(count) is int and 1 <= count <= MOST_OPERANDS for count in self.operands)
+        expected = f"whole numbers from 1 to {MOST_OPERANDS}, each once"
+        require(bool(self.operands) and counts, "operands", expected, self.operands)
+        require(len(set(self.operands)) == len(self.operands), "operands", expected, self.operands)
+        require(self.each >= 1, "each", "at least 1 prompt a group", self.each)
+
+
+@dataclass(frozen=True)
+class PromptFile:
+    """A set of prompts that are drawn from a file of one JSON object a line."""
+
+    file: str
+    format: str  # one of `FORMATS`
+    each: int = 20  # prompts a group, at most
+
+    def __post_init__(self):
+        require(self.file != "", "file", "a file of prompts", self.file)
+        require(self.format in FORMATS, "format", f"one of {', '.join(FORMATS)}", self.format)
+        require(self.each >= 1, "each", "at least 1 prompt a group", self.each)
+
+
+def parse_prompts(params: Mapping[str, Any]) -> dict[str, Sums | PromptFile]:
+    """Read and check `depth.prompts`, by name: what holds `operands` are sums, all else are files.
+
+    Raises:
+        UserError: names the key that is wrong, what was expected and what was found.
+    """
+    found: dict[str, Sums | PromptFile] = {}
+    for name, section in params["depth"]["prompts"].items():
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise UserError(
+                "params.yaml: depth.prompts: expected a name of lower-case letters, digits and _, "
+                f"starting with a letter, found {name!r}"
+            )
+        kind = Sums if isinstance(section, Mapping) and "operands" in section else PromptFile
+        found[name] = parse(kind, section, f"depth.prompts.{name}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -44,12 +99,24 @@ class DepthSettings:
         require(self.sequences >= 1, "sequences", "at least 1", self.sequences)
         require(self.splits >= 1, "splits", "at least 1 a sequence", self.splits)
         require(self.tokens_at_once >= 1, "tokens_at_once", "at least 1", self.tokens_at_once)
-        require(self.texts >= 1, "texts", "at least 1", self.texts)
+        require(self.texts >= 0, "texts", "at least 0", self.texts)
         require(self.gradient_steps >= 1, "gradient_steps", "at least 1", self.gradient_steps)
 
     def sequences_at_once(self, length: int) -> int:
         """How many sequences of a length are run together before anything is replaced in them."""
         return max(1, self.tokens_at_once // length)
+
+
+def published_settings(name: str, said: Mapping[str, Any]) -> DepthSettings:
+    """How a published model is dissected: as `published.NAME.depth` says, else as `PUBLISHED_DEPTH` does.
+
+    Args:
+        said: what stands there.
+
+    Raises:
+        UserError: an unknown key or an impossible value.
+    """
+    return parse(DepthSettings, {**PUBLISHED_DEPTH, **said}, f"published.{name}.depth")
 
 
 @dataclass(frozen=True)

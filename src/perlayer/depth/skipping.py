@@ -101,9 +101,32 @@ def split_positions(sequences: int, length: int, splits: int) -> Tensor:
     return torch.tensor([draw.sample(places, min(splits, len(places))) for _ in range(sequences)])
 
 
+def add_future_effects(
+    decoder: Decoder, tokens: Tensor, splits: Tensor, tokens_at_once: int, found: TokenValues
+) -> None:
+    """Of `add_effects` the effects of whole layers on future tokens alone, where changes propagate.
+
+    Args:
+        tokens: integers (sequences, length).
+        splits: where each of them is split, int64 (sequences, splits).
+    """
+    device = decoder.lm_head.weight.device
+    with torch.inference_mode():
+        untouched = run(decoder, tokens.to(device))
+        cuts = _future_cuts(decoder, untouched.tokens, splits.to(device))
+        for layer in range(1, decoder.config.layers + 1):
+            ways = [skip("layer", layer, cut.skipped) for cut in cuts]
+            _measure(decoder, untouched, layer, "layer", cuts, ways, tokens_at_once, found)
+
+
 def _cuts(decoder: Decoder, tokens: Tensor, splits: Tensor) -> list[Cut]:
+    later = ~first_of_text(decoder, tokens)
+    return [Cut("all", later, later), *_future_cuts(decoder, tokens, splits)]
+
+
+def _future_cuts(decoder: Decoder, tokens: Tensor, splits: Tensor) -> list[Cut]:
     seen, later = visible(decoder, tokens), ~first_of_text(decoder, tokens)
-    cuts = [Cut("all", later, later)]
+    cuts = []
     for split in splits.T:
         before = torch.arange(tokens.shape[1], device=tokens.device) < split[:, None]
         skipped = later & before
@@ -117,17 +140,7 @@ def _skip_layer(
     """Take in the effects of leaving out one layer and its sublayers."""
 
     def measure(part: str, interventions: list[Intervention]) -> None:
-        traces = rerun(decoder, untouched, interventions, tokens_at_once)
-        for cut, intervention, trace in zip(cuts, interventions, traces):
-            effect = "effect" if intervention.propagates else "local_effect"
-            for later in range(layer + 1, decoder.config.layers + 1):
-                usual, other = untouched.contributions[later, "layer"], trace.contributions[later, "layer"]
-                change = relative_norm((usual - other)[cut.measured], usual[cut.measured])
-                found.add(layer, part, f"{effect}_{cut.name}", change, later)
-            if intervention.propagates:
-                hidden, other = (decoder.model.norm(tap[cut.measured]) for tap in (untouched.tap, trace.tap))
-                distance = probability_distance(hidden, other, decoder.lm_head.weight)
-                found.add(layer, part, f"output_effect_{cut.name}", distance)
+        _measure(decoder, untouched, layer, part, cuts, interventions, tokens_at_once, found)
 
     for part in PARTS:
         measure(part, [skip(part, layer, cut.skipped) for cut in cuts])
@@ -136,3 +149,27 @@ def _skip_layer(
     if giving_nothing_changes_residual(decoder, untouched, layer):
         before = running_residual(untouched.states[layer - 1])
         measure(BLOCK, [Intervention((Replacement("residual", layer, cut.skipped, before),)) for cut in cuts])
+
+
+def _measure(
+    decoder: Decoder,
+    untouched: UntouchedRun,
+    layer: int,
+    part: str,
+    cuts: list[Cut],
+    interventions: list[Intervention],
+    tokens_at_once: int,
+    found: TokenValues,
+) -> None:
+    """Take in the effects of one way to leave out a layer or a part of it, one intervention a cut."""
+    traces = rerun(decoder, untouched, interventions, tokens_at_once)
+    for cut, intervention, trace in zip(cuts, interventions, traces):
+        effect = "effect" if intervention.propagates else "local_effect"
+        for later in range(layer + 1, decoder.config.layers + 1):
+            usual, other = untouched.contributions[later, "layer"], trace.contributions[later, "layer"]
+            change = relative_norm((usual - other)[cut.measured], usual[cut.measured])
+            found.add(layer, part, f"{effect}_{cut.name}", change, later)
+        if intervention.propagates:
+            hidden, other = (decoder.model.norm(tap[cut.measured]) for tap in (untouched.tap, trace.tap))
+            distance = probability_distance(hidden, other, decoder.lm_head.weight)
+            found.add(layer, part, f"output_effect_{cut.name}", distance)

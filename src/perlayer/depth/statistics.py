@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from torch import Tensor
 
@@ -23,6 +25,15 @@ class TokenValues:
         """Take in one value for each of some tokens, (tokens,); there may be none."""
         key = (layer, part, metric, other_layer)
         self._values.setdefault(key, []).append(values.cpu().numpy())
+
+    @classmethod
+    def together(cls, parts: Iterable[TokenValues]) -> TokenValues:
+        """The values of several, in their order."""
+        joined = cls()
+        for part in parts:
+            for key, batches in part._values.items():
+                joined._values.setdefault(key, []).extend(batches)
+        return joined
 
     def numbers(self, *stats: str) -> list[Number]:
         """Those of `STATS` asked for, over all tokens; none where there were no tokens.

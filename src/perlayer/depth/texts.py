@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from perlayer.errors import UserError
+
 if TYPE_CHECKING:
     from perlayer.data.tokenizer import Tokenizer
+    from perlayer.depth.prompts import Prompt
 
 WINDOW_LENGTH = 64  # of a sequence of held-out text, so that its tokens fit on an axis
 WINDOW_ANSWER = 4  # its last tokens stand for its answer
@@ -45,6 +48,27 @@ def windows(tokens: Tensor, count: int) -> list[AnsweredText]:
     cut = tokens[:count, :WINDOW_LENGTH]
     answer = min(WINDOW_ANSWER, cut.shape[1] - 1)
     return [AnsweredText(f"window {number}", each, answer) for number, each in enumerate(cut, 1)]
+
+
+def answered_texts(prompts: Sequence[Prompt], tokenizer: Tokenizer) -> list[AnsweredText]:
+    """The tokens of prompts, prompt and answer each by itself, so that no token is of both.
+
+    They begin as the tokenizer begins a document, and are named by their group and place, from 1.
+
+    Raises:
+        UserError: a prompt or an answer has no tokens.
+    """
+    texts = []
+    for number, prompt in enumerate(prompts, 1):
+        beginning = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+        before, answer = (
+            tokenizer.backend.encode(text, add_special_tokens=False).ids for text in (prompt.prompt, prompt.answer)
+        )
+        if not before or not answer:
+            raise UserError(f"prompt {number}: expected a prompt and an answer of at least a token each")
+        tokens = torch.tensor([*beginning, *before, *answer])
+        texts.append(AnsweredText(f"{prompt.group}, {number}", tokens, len(answer)))
+    return texts
 
 
 def token_words(texts: Sequence[AnsweredText], tokenizer: Tokenizer) -> dict[tuple[str, int], str]:

@@ -12,15 +12,13 @@ from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import TunedLensSettings
 from perlayer.lens.tuning import tuned_lens
 from perlayer.model.published import load_published
-from perlayer.model.published_settings import PublishedSettings
+from perlayer.model.published_settings import SIZE, PublishedSettings
 from perlayer.training.fresh_folder import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import layers_table, write_layers
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SIZE = "published"  # what the tables call the recipe of a model that is not ours
 
 
 def read_published(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from perlayer.errors import UserError, require
 from perlayer.model.config import LARGEST
 from perlayer.params import NAME, parse
 
+SIZE = "published"  # what the tables call the recipe of a model that is not ours
 MODEL_TYPES = ("llama", "qwen3")
 NUMBERS = ("vocab_size", "num_hidden_layers", "max_position_embeddings")
 
@@ -25,6 +26,7 @@ class PublishedSettings:
     sequences: int = 32  # held-out sequences that the lens reads
     tuned_steps: int = 0  # updates of a tuned lens; 0: the logit lens alone
     tuned_batch: int = 8
+    depth: dict = field(default_factory=dict)  # how much of it is dissected; `perlayer.depth.settings` knows the keys
 
     def __post_init__(self):
         require(self.path != "", "path", "the folder of a published model", self.path)

@@ -6,7 +6,31 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer.questions import d1, d2, d3, d4, d5, d6, d9, f16, q1, q2, q3, q4, q5, q6, q7, q8, q9
+from perlayer.questions import (
+    a1,
+    a2,
+    a3,
+    a4,
+    a5,
+    a6,
+    d1,
+    d2,
+    d3,
+    d4,
+    d5,
+    d6,
+    d9,
+    f16,
+    q1,
+    q2,
+    q3,
+    q4,
+    q5,
+    q6,
+    q7,
+    q8,
+    q9,
+)
 from perlayer.questions.question import Question, sql, state
 from perlayer.warehouse import database
 
@@ -28,6 +52,12 @@ QUESTIONS: tuple[Question, ...] = (
     d5.QUESTION,
     d6.QUESTION,
     d9.QUESTION,
+    a1.QUESTION,
+    a2.QUESTION,
+    a3.QUESTION,
+    a4.QUESTION,
+    a5.QUESTION,
+    a6.QUESTION,
 )
 
 __all__ = ["QUESTIONS", "Question", "claims_view", "connect", "sql", "state"]

@@ -1,6 +1,15 @@
--- How far predictions move when the residual of one token after a layer is replaced by its mean: over the tokens of
--- some held-out texts.
-SELECT label AS setup, layer, max(value) FILTER (stat = 'mean') AS mean, max(value) FILTER (stat = 'max') AS greatest
-FROM dissections JOIN dissected_runs USING (run)
-WHERE analysis = 'erasure' AND metric = 'erasure' AND stat IN ('mean', 'max') AND sublayer IS NULL AND run = lead
-GROUP BY label, place, layer ORDER BY place, layer
+-- In layers, means over seeds. Until which layer forgetting a token (erasure), or its share of the answer's probability
+-- (attribution), is at least half of what it is at most; rise: how much deeper that is for the last token of a text than
+-- for the first, by least squares.
+SELECT label AS setup, max(mean) FILTER (statistic = 'erasure_depth') AS erasure_until,
+    max(noise) FILTER (statistic = 'erasure_depth') AS erasure_noise,
+    max(mean) FILTER (statistic = 'erasure_rise') AS erasure_rise,
+    max(noise) FILTER (statistic = 'erasure_rise') AS erasure_rise_noise,
+    max(mean) FILTER (statistic = 'attribution_depth') AS attribution_until,
+    max(noise) FILTER (statistic = 'attribution_depth') AS attribution_noise,
+    max(mean) FILTER (statistic = 'attribution_rise') AS attribution_rise,
+    max(noise) FILTER (statistic = 'attribution_rise') AS attribution_rise_noise, max(seeds) AS seeds
+FROM depth_findings
+WHERE statistic IN ('erasure_depth', 'erasure_rise', 'attribution_depth', 'attribution_rise')
+GROUP BY label, place
+ORDER BY place

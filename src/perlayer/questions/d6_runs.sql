@@ -1,2 +1,2 @@
 -- The pairs of models that have been mapped.
-SELECT run, true AS present FROM dissections WHERE analysis = 'linear_maps' GROUP BY run ORDER BY run
+SELECT DISTINCT pair AS run, true AS present FROM linear_maps ORDER BY run

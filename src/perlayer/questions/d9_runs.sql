@@ -2,4 +2,4 @@
 SELECT run, size, seed, layers, present
 FROM runs
 WHERE residual = 'sandwich' AND readouts IN ('none', 'probes') AND algorithms = '{}'
-ORDER BY on_ladder, size, layers, seed, readouts, run
+ORDER BY section = 'ladder', size, layers, seed, readouts, run

@@ -1,4 +1,4 @@
-"""What the questions about the use of depth share: findings of the baseline, and of setups and designs beside it."""
+"""What the questions that take models apart share: findings of the baseline, and of setups and designs beside it."""
 
 from __future__ import annotations
 
@@ -27,30 +27,34 @@ class Finding(NamedTuple):
     difference_noise: float | None
 
 
-def findings(connection: duckdb.DuckDBPyConnection, statistic: str) -> list[Finding]:
-    """Those of the depth of the recipe that have this number of view `depth_statistics`, in the order shown."""
+def findings(connection: duckdb.DuckDBPyConnection, statistic: str, view: str = "depth_findings") -> list[Finding]:
+    """Those of the depth of the recipe that have this number of a view of findings, in the order shown."""
     rows = connection.execute(
-        """SELECT label, mean, noise, difference, difference_noise FROM depth_findings
+        f"""SELECT label, mean, noise, difference, difference_noise FROM {view}
         WHERE full_depth AND statistic = ? ORDER BY place""",
         [statistic],
     ).fetchall()
     return [Finding(*row) for row in rows]
 
 
-def baseline(connection: duckdb.DuckDBPyConnection, statistic: str) -> Finding | None:
+def baseline(connection: duckdb.DuckDBPyConnection, statistic: str, view: str = "depth_findings") -> Finding | None:
     """That of the baseline; None where it has not been dissected, or is too shallow for this number."""
-    return next((finding for finding in findings(connection, statistic) if finding.label == "baseline"), None)
+    return next((finding for finding in findings(connection, statistic, view) if finding.label == "baseline"), None)
 
 
 def beside(
-    connection: duckdb.DuckDBPyConnection, statistic: str, words: str, show: Callable[[float], str] = "{:.3f}".format
+    connection: duckdb.DuckDBPyConnection,
+    statistic: str,
+    words: str,
+    show: Callable[[float], str] = "{:.3f}".format,
+    view: str = "depth_findings",
 ) -> list[str]:
     """One sentence that begins with `words` and says which setups and designs lie above or below the baseline.
 
     Args:
         show: how a number is written.
     """
-    others = [finding for finding in findings(connection, statistic) if finding.difference is not None]
+    others = [finding for finding in findings(connection, statistic, view) if finding.difference is not None]
     if not others:
         return []
     known = [finding for finding in others if finding.difference_noise is not None]

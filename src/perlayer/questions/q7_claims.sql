@@ -14,7 +14,7 @@ published (position, quantity, published) AS (VALUES
 changes AS (
     SELECT *, abs(difference) > coalesce(noise, 'infinity') AS beyond
     FROM multi_token_layers
-    WHERE residual = 'sandwich' AND full_depth AND NOT on_ladder AND way = deepseek_v3() AND ahead <= 2
+    WHERE residual = 'sandwich' AND full_depth AND section = 'runs' AND way = deepseek_v3() AND ahead <= 2
 ),
 measured AS (
     SELECT 2 * ahead - 1 + (layer = layers)::INTEGER AS position,

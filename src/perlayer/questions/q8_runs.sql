@@ -3,4 +3,4 @@ SELECT run, size, CASE WHEN way IS NULL THEN 'plain' ELSE way END AS later_token
 FROM runs LEFT JOIN (SELECT run, way FROM multi_token_runs) USING (run)
 WHERE runs.residual = 'sandwich' AND full_depth
     AND (way IS NOT NULL OR readouts IN ('none', 'probes') AND algorithms = '{}')
-ORDER BY on_ladder, size, way IS NOT NULL, way, seed, run
+ORDER BY section = 'ladder', size, way IS NOT NULL, way, seed, run

@@ -83,8 +83,12 @@ ANALYSES = {
     "routing": "routing.runs",
     "depth": "depth.runs",
     "depth_maps": "depth_maps",
+    "published_depth": "published",
+    "anatomy": "anatomy.runs",
+    "published_anatomy": "published",
 }
-DISSECTING = ("routing", "depth", "depth_maps")  # those whose table is one of dissections, not of per-layer metrics
+# Those whose table is one of dissections, not of per-layer metrics.
+DISSECTING = ("routing", "depth", "depth_maps", "published_depth", "anatomy", "published_anatomy")
 PUBLISHED = "published"  # the size of a published model, and the section that names them
 NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
@@ -118,9 +122,9 @@ class Absent(NamedTuple):
 def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> Absent:
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
-    That is layers.parquet in `metrics_dir`/runs/RUN and `metrics_dir`/ladder/RUNG_RUN, and the one table in each
-    `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections) are sorted, so the
-    same results give the same bytes. What has no results at the current size is absent, which is no error.
+    That is layers.parquet in `metrics_dir`/runs/RUN, where a run of the ladder is called RUNG_RUN, and the one table in
+    each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections) are sorted,
+    so the same results give the same bytes. What has no results at the current size is absent, which is no error.
 
     Args:
         params: all of params.yaml.
@@ -135,15 +139,15 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
     absent, absent_analyses = [], {}
-    for definition in [*definitions(params), *ladder_definitions(params)]:
-        run, on_ladder = definition["run"], definition["on_ladder"]
-        path = metrics_dir / ("ladder" if on_ladder else "runs") / run / "layers.parquet"
+    for definition in [*definitions(params), *ladder_definitions(params), *growth_definitions(params)]:
+        run, section = definition["run"], definition["section"]
+        path = metrics_dir / "runs" / run / "layers.parquet"
         definition["routing"] = run in models["routing"]
         # a rung is what it is beside the size in use, so its results say both
-        size = ladder_name(params["size"], definition["size"]) if on_ladder else params["size"]
+        size = ladder_name(params["size"], definition["size"]) if section == "ladder" else params["size"]
         definition["present"] = _load(connection, LAYER_METRICS, path, run, size)
         if not definition["present"]:
-            (absent_analyses.setdefault("ladder", []) if on_ladder else absent).append(run)
+            (absent if section == "runs" else absent_analyses.setdefault(section, [])).append(run)
         names = ", ".join(definition)
         marks = ", ".join(f"${name}" for name in definition)
         connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", definition)
@@ -174,6 +178,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
     """
     models = {}
+    runs = {*params["runs"], *(definition["run"] for definition in ladder_definitions(params))}
     for stage, where in ANALYSES.items():
         found: Any = params
         for part in where.split("."):
@@ -183,7 +188,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
         for name in names:
-            if where in NAMING and name in params["runs"]:
+            if where in NAMING and name in runs:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
             if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
@@ -220,8 +225,21 @@ def ladder_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
         depth = _integer({**recipe_model, **model}, "layers", f"{where}.model")
         for run, keys in sorted(runs.items()):
             row = _definition(ladder_name(rung, run), keys, rung, depth, f"ladder.runs.{run}")
-            rows.append({**row, "on_ladder": True})
+            rows.append({**row, "section": "ladder"})
     return rows
+
+
+def growth_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same of every run of the section `growth`; none where params.yaml has none.
+
+    Raises:
+        UserError: a run is not defined as it should be.
+    """
+    runs = _mapping(_mapping(params.get("growth", {"runs": {}}), "growth").get("runs"), "growth.runs")
+    model, where = recipe(params, "model")
+    depth = _integer(model, "layers", where)
+    rows = [_definition(run, keys, params["size"], depth, f"growth.runs.{run}") for run, keys in sorted(runs.items())]
+    return [{**row, "section": "growth"} for row in rows]
 
 
 def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[str, Any]:
@@ -233,7 +251,7 @@ def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[
     return {
         "run": run,
         "size": size,
-        "on_ladder": False,
+        "section": "runs",
         "residual": _text(keys, "residual", where),
         "readouts": _text(keys, "readouts", where),
         "seed": _integer(keys, "seed", where),

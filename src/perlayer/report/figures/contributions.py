@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 TITLE = "What every layer adds to the residual stream"
 CAPTION = (
-    "One column a setup or residual design, by its run of the lowest seed; means over the tokens of held-out text. "
+    "One column a setup or residual design, by its run of the lowest seed, or a published model; means over the "
+    "tokens of held-out text. "
     "Above: the length of what a layer, its attention or its MLP adds over that of the residual it is added to; bars "
     "are cut at 1.5, as in the source, and say where they end. Below: the cosine between the two; above 0 the residual "
     "is amplified, below 0 something is erased."

@@ -28,7 +28,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a run: where it ends, and what the regression over the size in use (and over all) says of it."""
     return connection.execute(
         """WITH plain AS (
-            SELECT run, size, on_ladder, seed, layers, round(log2(backbone_parameters / layers) / 2, 6) AS width,
+            SELECT run, size, section, seed, layers, round(log2(backbone_parameters / layers) / 2, 6) AS width,
                 final_loss AS loss
             FROM runs
             WHERE present AND final_loss IS NOT NULL AND residual = 'sandwich' AND readouts IN ('none', 'probes')
@@ -36,13 +36,13 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
             QUALIFY row_number() OVER (PARTITION BY size, layers, seed ORDER BY readouts, ema, run) = 1
         )
         SELECT run, size, seed, layers, pow(2, width) AS width_scale, loss,
-            CASE WHEN NOT on_ladder
+            CASE WHEN section = 'runs'
                 THEN mine.intercept + mine.by_depth * log2(layers) + coalesce(mine.by_width, 0) * width END AS fitted,
             every.intercept + every.by_depth * log2(layers) + every.by_width * width AS fitted_over_all
         FROM plain
         LEFT JOIN depth_regression AS mine ON mine.scope = 'size in use'
         LEFT JOIN depth_regression AS every ON every.scope = 'with the ladder'
-        ORDER BY on_ladder, size, layers, seed, run"""
+        ORDER BY section = 'ladder', size, layers, seed, run"""
     ).df()
 
 

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 TITLE = "What the output owes to each layer, and from which depth on it is near"
 CAPTION = (
-    "One column a setup or residual design, by its run of the lowest seed; means over the tokens of held-out text. "
+    "One column a setup or residual design, by its run of the lowest seed, or a published model; means over the "
+    "tokens of held-out text. "
     "Top: how far the next-token distributions move when a layer is skipped, everywhere but at the first token of a "
     "text, and at tokens after a split when it is skipped before that (the last layer changes nothing there). Below: "
     "the model's own norm and head read the residual after each layer, 0 being the embedding: KL(lens || final "
     "output), and the share of the five likeliest tokens that both have in common. "
-    "Dotted: where the relative contribution of layers falls most."
+    "Dotted: where the relative contribution of layers falls most. The axis of KL ends where the runs do: a published "
+    "model may begin beyond it."
 )
 EFFECTS = {
     "output_effect_all": ("skipped everywhere", "#222222", "o", "-"),
@@ -42,7 +44,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a model and layer; `drop_layer` is where its contributions fall most."""
     return connection.execute(
         f"""SELECT label, run, layer, output_effect_all, output_effect_future, kl_lens_final, kl_final_lens,
-            top5_overlap, drop_layer
+            top5_overlap, drop_layer, published
         FROM residual_lens JOIN ({LEADS}) USING (run)
         LEFT JOIN (FROM output_effects WHERE stat = 'mean' AND sublayer IS NULL) USING (run, layer)
         LEFT JOIN (SELECT run, drop_layer FROM contribution_drops WHERE sublayer IS NULL) USING (run)
@@ -92,9 +94,11 @@ def _share_scales(panels: dict[str, list[Axes]], table: pd.DataFrame) -> None:
     """The same scale in each row of all models."""
     effects = table[list(EFFECTS)].stack()
     effects = effects[effects > 0]
+    ours = table[~table["published"]]
+    reach = (table if ours.empty else ours)["kl_lens_final"].max()
     for above, middle, below in panels.values():
         if not effects.empty:
             style.log_scale(above, (1,))
             above.set_ylim(effects.min() / 1.6, effects.max() * 1.6)
-        middle.set_ylim(-0.05 * table["kl_lens_final"].max(), 1.08 * table["kl_lens_final"].max())
+        middle.set_ylim(-0.05 * reach, 1.08 * reach)
         below.set_ylim(-0.05, 1.08)

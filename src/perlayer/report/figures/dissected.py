@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Of each setup, design and depth the run of the lowest seed.
-LEADS = "SELECT run, label, place, layers FROM dissected_runs WHERE run = lead"
+# Of each setup, design and depth the run of the lowest seed, and the published models.
+LEADS = "SELECT run, label, place, layers, setup = 'published' AS published FROM dissected_runs WHERE run = lead"
 UNDISSECTED = "No finished model has shown yet how it uses its depth."
 PARTS = {
     "layer": ("whole layer", "#bbbbbb", "s"),

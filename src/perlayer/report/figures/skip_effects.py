@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 TITLE = "What later layers would do without a layer"
 CAPTION = (
-    "Three maps a setup or residual design, by its run of the lowest seed: how far the contribution of a later layer "
+    "Three maps a setup or residual design, by its run of the lowest seed, or a published model: how far the "
+    "contribution of a later layer "
     "(column) changes, relative to its length, when a layer (row) is skipped; mean over tokens, where the source takes "
     "the greatest. All tokens: skipped and looked at everywhere but at the first token of a text. Future: skipped "
     "before a split, looked at from there on. Local: all tokens, as if the later layer alone read the change. All maps "

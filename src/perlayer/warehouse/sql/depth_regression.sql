@@ -5,7 +5,7 @@
 CREATE VIEW depth_regression AS
 WITH
 plain AS (
-    SELECT on_ladder, size, log2(layers) AS depth, round(log2(backbone_parameters / layers) / 2, 6) AS width,
+    SELECT section, size, log2(layers) AS depth, round(log2(backbone_parameters / layers) / 2, 6) AS width,
         final_loss AS loss
     FROM runs
     WHERE present AND final_loss IS NOT NULL AND residual = 'sandwich' AND readouts IN ('none', 'probes')
@@ -13,9 +13,9 @@ plain AS (
     QUALIFY row_number() OVER (PARTITION BY size, layers, seed ORDER BY readouts, ema, run) = 1
 ),
 scoped AS (
-    SELECT 'size in use' AS scope, * FROM plain WHERE NOT on_ladder
+    SELECT 'size in use' AS scope, * FROM plain WHERE section = 'runs'
     UNION ALL
-    SELECT 'with the ladder', * FROM plain WHERE (SELECT bool_or(on_ladder) FROM plain)
+    SELECT 'with the ladder', * FROM plain WHERE (SELECT bool_or(section = 'ladder') FROM plain)
 ),
 sums AS (
     SELECT scope, count(*) AS runs, count(DISTINCT size) AS sizes, count(DISTINCT depth) AS depths,

@@ -1,7 +1,8 @@
 -- Skipping is that of whole layers, its effects means over tokens; a layer's effect on later contributions is the mean
 -- over the layers after it. Halves leave out layer 1, without which hardly a residual is left, and the last layer,
 -- which can change nothing at future tokens. What happens in no layer (the output comes near only after the last) is
--- put at layer L + 1, whose input the output is.
+-- put at layer L + 1, whose input the output is. Within each text, least squares say how the depth until which tokens
+-- matter changes from its first token to its last.
 CREATE VIEW depth_statistics AS
 WITH
 drops AS (
@@ -46,6 +47,18 @@ skipping AS (
         max(future / nullif(everywhere, 0)) FILTER (half = 2) AS future_share_second
     FROM halves GROUP BY run
 ),
+tokens AS (
+    SELECT run,
+        avg(until) FILTER (measure = 'erasure') AS erasure_depth,
+        regr_slope(until - usual, place - middle) FILTER (measure = 'erasure') AS erasure_rise,
+        avg(until) FILTER (measure = 'attribution') AS attribution_depth,
+        regr_slope(until - usual, place - middle) FILTER (measure = 'attribution') AS attribution_rise
+    FROM (
+        SELECT *, avg(until) OVER text AS usual, avg(place) OVER text AS middle FROM token_depths
+        WINDOW text AS (PARTITION BY run, measure, text)
+    )
+    GROUP BY run
+),
 wide AS (
     SELECT run, layer_ratio, attention_ratio, mlp_ratio, attention_ratio - mlp_ratio AS attention_minus_mlp_ratio,
         middle_drop_lead, drop_layer::DOUBLE AS drop_layer, cosine_before_middle, cosine_after_middle,
@@ -54,16 +67,17 @@ wide AS (
         coalesce(kl, drops.layers + 1)::DOUBLE AS kl_layer,
         coalesce(overlap, drops.layers + 1)::DOUBLE AS overlap_layer,
         abs(kl_layer - drop_layer) AS kl_distance, abs(overlap_layer - drop_layer) AS overlap_distance,
-        depth_score, output_depth_score
+        depth_score, output_depth_score, erasure_depth, erasure_rise, attribution_depth, attribution_rise
     FROM drops
     LEFT JOIN cosines USING (run)
     LEFT JOIN skipping USING (run)
     LEFT JOIN effective_depths USING (run)
     LEFT JOIN (SELECT run, depth_score, output_depth_score FROM depth_scores WHERE sublayer IS NULL AND stat = 'mean')
         USING (run)
+    LEFT JOIN tokens USING (run)
 )
 SELECT run, statistic, value FROM (UNPIVOT wide ON * EXCLUDE (run) INTO NAME statistic VALUE value);
 COMMENT ON VIEW depth_statistics IS 'How a finished model uses its depth, in single numbers: one row a run and number';
 COMMENT ON COLUMN depth_statistics.run IS 'The run';
-COMMENT ON COLUMN depth_statistics.statistic IS 'layer_ratio, attention_ratio, mlp_ratio: relative contribution of the second half of the layers over the first, without layer 1; attention_minus_mlp_ratio; middle_drop_lead: middle_drop minus other_drop; drop_layer (all of contribution_drops). cosine_before_middle, cosine_after_middle: mean cosine of layers in the second and in the third quarter of the depth. future_effect_ratio, future_output_ratio, output_ratio: what skipping a layer changes in later contributions to future tokens, in predictions of future tokens and in all predictions, second half over first, without the first and the last layer; future_share_first, future_share_second: prediction change at future tokens over that everywhere, by half, and their future_share_change. kl_layer, overlap_layer: as in effective_depths, L + 1 for what happens in no layer; kl_distance, overlap_distance: how far that is from drop_layer. depth_score, output_depth_score';
+COMMENT ON COLUMN depth_statistics.statistic IS 'layer_ratio, attention_ratio, mlp_ratio: relative contribution of the second half of the layers over the first, without layer 1; attention_minus_mlp_ratio; middle_drop_lead: middle_drop minus other_drop; drop_layer (all of contribution_drops). cosine_before_middle, cosine_after_middle: mean cosine of layers in the second and in the third quarter of the depth. future_effect_ratio, future_output_ratio, output_ratio: what skipping a layer changes in later contributions to future tokens, in predictions of future tokens and in all predictions, second half over first, without the first and the last layer; future_share_first, future_share_second: prediction change at future tokens over that everywhere, by half, and their future_share_change. kl_layer, overlap_layer: as in effective_depths, L + 1 for what happens in no layer; kl_distance, overlap_distance: how far that is from drop_layer. depth_score, output_depth_score. erasure_depth, attribution_depth: until of token_depths, mean over tokens; erasure_rise, attribution_rise: how much greater it is at the last token of a text than at the first, by least squares, in layers';
 COMMENT ON COLUMN depth_statistics.value IS 'The number';

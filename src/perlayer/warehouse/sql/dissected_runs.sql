@@ -1,29 +1,33 @@
 -- Probes leave the backbone as it is: of a seed one run stands for both, the one without readouts where it is
--- dissected.
+-- dissected. What has been dissected and is no run is a published model, Pre-LN as far as this project can read them.
 CREATE VIEW dissected_runs AS
 WITH found AS (
     SELECT residual, CASE WHEN plain THEN 'baseline' ELSE readouts END AS setup, layers, full_depth, seed, member AS run
     FROM groups
     WHERE algorithms = '{}' AND member IN (SELECT run FROM dissections WHERE analysis = 'contributions')
     QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, member) = 1
+),
+published AS (
+    SELECT run, max(layer) AS layers FROM dissections
+    WHERE analysis = 'contributions' AND run NOT IN (SELECT run FROM runs)
+    GROUP BY run
 )
 SELECT residual, setup, layers, full_depth, run, seed,
     first_value(run) OVER (PARTITION BY residual, setup, layers ORDER BY seed) AS lead,
-    concat_ws(', ', CASE WHEN residual <> 'sandwich' THEN design_name(residual) END,
-        CASE setup WHEN 'separate' THEN 'separate heads' WHEN 'shared' THEN 'shared head'
-            WHEN 'shared_stop_gradient' THEN 'shared, stop-gradient'
-            ELSE CASE WHEN residual = 'sandwich' THEN 'baseline' END END,
-        CASE WHEN NOT full_depth THEN format('{} layers', layers) END) AS label,
+    setup_label(residual, setup, layers, full_depth) AS label,
     dense_rank() OVER (ORDER BY NOT full_depth, layers, design_place(residual), residual,
         list_position(['baseline', 'separate', 'shared', 'shared_stop_gradient'], setup)) AS place
-FROM found;
-COMMENT ON VIEW dissected_runs IS 'The runs that have shown how they use their depth, one a seed, without further ways to supervise';
+FROM found
+UNION ALL
+SELECT 'pre_ln', 'published', layers, false, run, 0, run, run, 1000 + row_number() OVER (ORDER BY run)
+FROM published;
+COMMENT ON VIEW dissected_runs IS 'The runs that have shown how they use their depth, one a seed, without further ways to supervise, and the published models';
 COMMENT ON COLUMN dissected_runs.residual IS 'Its residual design';
-COMMENT ON COLUMN dissected_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient';
+COMMENT ON COLUMN dissected_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient; published for a published model';
 COMMENT ON COLUMN dissected_runs.layers IS 'How many layers it has';
-COMMENT ON COLUMN dissected_runs.full_depth IS 'Whether that is the depth of the recipe';
-COMMENT ON COLUMN dissected_runs.run IS 'The run';
-COMMENT ON COLUMN dissected_runs.seed IS 'The seed of its initial weights';
+COMMENT ON COLUMN dissected_runs.full_depth IS 'Whether that is the depth of the recipe; false for a published model';
+COMMENT ON COLUMN dissected_runs.run IS 'The run, or the published model';
+COMMENT ON COLUMN dissected_runs.seed IS 'The seed of its initial weights; 0 for a published model';
 COMMENT ON COLUMN dissected_runs.lead IS 'The run of the lowest seed of its design, setup and depth';
-COMMENT ON COLUMN dissected_runs.label IS 'What its design, setup and depth are called';
-COMMENT ON COLUMN dissected_runs.place IS 'Their place among those that are shown, from 1';
+COMMENT ON COLUMN dissected_runs.label IS 'What its design, setup and depth are called; the name of a published model';
+COMMENT ON COLUMN dissected_runs.place IS 'Their place among those that are shown, from 1; published models follow from 1001 on';

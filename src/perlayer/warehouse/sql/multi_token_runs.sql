@@ -1,6 +1,6 @@
 -- What a run's key leaves out is as the algorithm's settings have it.
 CREATE VIEW multi_token_runs AS
-SELECT run, size, on_ladder, residual, readouts, seed, ema, layers, full_depth, present,
+SELECT run, size, section, residual, readouts, seed, ema, layers, full_depth, present,
     format('{}, depth {}, weight {:g}',
         coalesce(algorithms ->> '$.multi_token_prediction.form', 'sequential'),
         coalesce(CAST(algorithms ->> '$.multi_token_prediction.depth' AS INTEGER), 1),
@@ -11,7 +11,7 @@ WHERE readouts IN ('none', 'probes') AND json_keys(algorithms) = ['multi_token_p
 COMMENT ON VIEW multi_token_runs IS 'The runs that multi-token prediction alone sets apart from plain ones, whether their results are here or not';
 COMMENT ON COLUMN multi_token_runs.run IS 'The run';
 COMMENT ON COLUMN multi_token_runs.size IS 'The recipe it follows, or the rung of the ladder';
-COMMENT ON COLUMN multi_token_runs.on_ladder IS 'Whether it belongs to the ladder of sizes';
+COMMENT ON COLUMN multi_token_runs.section IS 'Where params.yaml names it: runs, ladder or growth';
 COMMENT ON COLUMN multi_token_runs.residual IS 'Its residual design';
 COMMENT ON COLUMN multi_token_runs.readouts IS 'How its layers are read: none or probes';
 COMMENT ON COLUMN multi_token_runs.seed IS 'The seed of its initial weights';

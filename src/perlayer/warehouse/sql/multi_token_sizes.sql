@@ -1,12 +1,12 @@
 CREATE VIEW multi_token_sizes AS
-SELECT of_size.run, of_size.size, of_size.on_ladder, of_size.residual, of_size.layers, way, backbone_parameters, tokens,
+SELECT of_size.run, of_size.size, of_size.section, of_size.residual, of_size.layers, way, backbone_parameters, tokens,
     plain, loss, difference, seeds, standard_error, floor, plain_runs, noise
 FROM multi_token_layers AS of_size JOIN runs USING (run)
 WHERE of_size.full_depth AND layer = of_size.layers AND ahead = 1;
 COMMENT ON VIEW multi_token_sizes IS 'What multi-token prediction changes in the next-token loss of the last layer, by size: the recipe in use and every rung of the ladder, means over pairs of one seed';
 COMMENT ON COLUMN multi_token_sizes.run IS 'The run with multi-token prediction of the lowest seed';
 COMMENT ON COLUMN multi_token_sizes.size IS 'The recipe it follows, or the rung of the ladder';
-COMMENT ON COLUMN multi_token_sizes.on_ladder IS 'Whether it belongs to the ladder of sizes';
+COMMENT ON COLUMN multi_token_sizes.section IS 'Where params.yaml names it: runs, ladder or growth';
 COMMENT ON COLUMN multi_token_sizes.residual IS 'Its residual design';
 COMMENT ON COLUMN multi_token_sizes.layers IS 'How many layers it has';
 COMMENT ON COLUMN multi_token_sizes.way IS 'How later tokens are predicted: the form, the number of modules and their weight';

@@ -1,6 +1,6 @@
 -- Probes and EMA leave the model as it is, so that all plain runs of one seed are the same model: it counts once.
 CREATE VIEW plain_readings AS
-SELECT runs.run, size, on_ladder, residual, layers, seed, layer, readout, ahead, loss
+SELECT runs.run, size, section, residual, layers, seed, layer, readout, ahead, loss
 FROM runs
 JOIN (
     SELECT run, layer, readout, 1 AS ahead, loss FROM final_loss
@@ -9,12 +9,12 @@ JOIN (
 ) AS readings USING (run)
 WHERE present AND readouts IN ('none', 'probes') AND algorithms = '{}'
 QUALIFY row_number() OVER (
-    PARTITION BY size, on_ladder, residual, layers, seed, layer, readout, ahead ORDER BY ema, readouts, runs.run
+    PARTITION BY size, section, residual, layers, seed, layer, readout, ahead ORDER BY ema, readouts, runs.run
 ) = 1;
 COMMENT ON VIEW plain_readings IS 'What every layer of a plain model ends at, for the next token and later ones, at the size in use and on the ladder; a seed counts once';
 COMMENT ON COLUMN plain_readings.run IS 'The run';
 COMMENT ON COLUMN plain_readings.size IS 'The recipe it follows, or the rung of the ladder';
-COMMENT ON COLUMN plain_readings.on_ladder IS 'Whether it belongs to the ladder of sizes';
+COMMENT ON COLUMN plain_readings.section IS 'Where params.yaml names it: runs, ladder or growth';
 COMMENT ON COLUMN plain_readings.residual IS 'Its residual design';
 COMMENT ON COLUMN plain_readings.layers IS 'How many layers it has';
 COMMENT ON COLUMN plain_readings.seed IS 'The seed of its initial weights';

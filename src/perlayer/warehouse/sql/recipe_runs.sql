@@ -1,5 +1,5 @@
-CREATE VIEW recipe_runs AS SELECT * EXCLUDE (on_ladder) FROM runs WHERE NOT on_ladder;
-COMMENT ON VIEW recipe_runs IS 'The runs of the size in use: those of the ladder are left out';
+CREATE VIEW recipe_runs AS SELECT * EXCLUDE (section) FROM runs WHERE section = 'runs';
+COMMENT ON VIEW recipe_runs IS 'The runs of the size in use: those of the ladder and of growth training are left out';
 COMMENT ON COLUMN recipe_runs.run IS 'Its name in params.yaml';
 COMMENT ON COLUMN recipe_runs.size IS 'The recipe it follows';
 COMMENT ON COLUMN recipe_runs.residual IS 'Its residual design';

@@ -1,0 +1,1 @@
+"""Growth training: some layers at a time, then the whole."""

@@ -1,0 +1,1 @@
+"""Anatomy: what the layers of a finished model are made of."""

@@ -1,0 +1,76 @@
+"""What perplexity becomes when a layer or a sublayer is taken away.
+
+The neighbours' average is Wietrzykowski 2026 (arXiv 2603.19348); the other ways are ours.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from perlayer.anatomy.changes import WeightChange, neighbour_average, neighbours
+from perlayer.anatomy.perplexity import (
+    HeldOutText,
+    degradation,
+    draw_documents,
+    log_perplexity,
+    nats_by_document,
+)
+from perlayer.anatomy.settings import AnatomySettings
+from perlayer.depth.interventions import PARTS, SUBLAYERS, Intervention, Replacement, run, skip
+from perlayer.depth.tables import SINGLE, Number
+from perlayer.model.decoder import Decoder
+
+NEIGHBOUR_AVERAGE = "neighbour_average"
+
+
+def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySettings) -> list[Number]:
+    """By how many percent held-out perplexity rises for each way to take a layer away, with its interval.
+
+    - `neighbour_average`: every weight of the layer is the mean of its neighbours'; the first and the last layer have
+      one neighbour. A model of one layer has no such number.
+    - `skip`, of the layer and of each sublayer: it gives nothing to the residual design.
+    - `mean_ablation`, of the same: a sublayer gives the mean over all tokens of what it gives.
+
+    At the last layer: `log_perplexity` of the model as it is, and over how many `documents` and `targets`.
+    """
+    ways: list[tuple[int, str | None, str, Intervention | WeightChange]] = []
+    means = mean_outputs(decoder, text, settings.tokens_at_once)
+    everywhere = torch.ones(1, 1, dtype=torch.bool, device=decoder.lm_head.weight.device)
+    for layer in range(1, decoder.config.layers + 1):
+        if neighbours(decoder, layer):
+            change = WeightChange({layer: neighbour_average(decoder, layer)})
+            ways.append((layer, None, NEIGHBOUR_AVERAGE, change))
+        for part in PARTS:
+            sublayer = None if part == "layer" else part
+            ways.append((layer, sublayer, "skip", skip(part, layer, everywhere)))
+            replacements = tuple(
+                Replacement(kind, layer, everywhere, means[layer, kind])
+                for kind in (SUBLAYERS if sublayer is None else (sublayer,))
+            )
+            ways.append((layer, sublayer, "mean_ablation", Intervention(replacements)))
+    before, *after = nats_by_document(decoder, text, [change for *_, change in ways], settings.tokens_at_once)
+    draws = draw_documents(len(text.targets), settings.resamples)
+    numbers = _of_the_whole(decoder, before, text)
+    for (layer, sublayer, metric, _), nats in zip(ways, after):
+        numbers += degradation(before, nats, text.targets, draws).numbers(layer, sublayer, metric)
+    return numbers
+
+
+def mean_outputs(decoder: Decoder, text: HeldOutText, tokens_at_once: int) -> dict[tuple[int, str], Tensor]:
+    """What each sublayer gives to the residual design, mean over all tokens: (hidden,), by layer and sublayer."""
+    weight, sums = decoder.lm_head.weight, {}
+    with torch.inference_mode():
+        for rows, _ in text.batches(tokens_at_once):
+            for place, output in run(decoder, rows[:, :-1].to(weight.device)).outputs.items():
+                sums[place] = sums.get(place, 0) + output.sum((0, 1), dtype=torch.float64)
+    return {place: (total / text.documents.numel()).to(weight.dtype) for place, total in sums.items()}
+
+
+def _of_the_whole(decoder: Decoder, nats: Tensor, text: HeldOutText) -> list[Number]:
+    values = {
+        "log_perplexity": log_perplexity(nats, text.targets),
+        "documents": float(len(text.targets)),
+        "targets": text.targets.sum().item(),
+    }
+    return [Number(decoder.config.layers, "head", metric, SINGLE, value) for metric, value in values.items()]

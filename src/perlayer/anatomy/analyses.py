@@ -1,0 +1,85 @@
+"""The diagnostics of what layers are made of, and how one model is taken apart by all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import torch
+
+from perlayer.anatomy.ablation import measure_ablation
+from perlayer.anatomy.manipulation import measure_manipulation, unimportant_layers
+from perlayer.anatomy.matrices import initial_matrices, layer_matrices
+from perlayer.anatomy.perplexity import HeldOutText
+from perlayer.anatomy.predictability import measure_predictability
+from perlayer.anatomy.recovery import measure_recovery
+from perlayer.anatomy.recovery_order import measure_recovery_order
+from perlayer.anatomy.replacement import measure_replacement
+from perlayer.anatomy.settings import AnatomySettings
+from perlayer.anatomy.structure import measure_structure
+from perlayer.data.batches import read_split
+from perlayer.depth.tables import Number, dissections_table
+from perlayer.environment import Machine
+from perlayer.lens.reading import held_out_rows
+from perlayer.model.decoder import Decoder
+from perlayer.model.weights import load_model
+from perlayer.training.fresh_folder import fresh_folder
+from perlayer.training.process import prepare_process
+from perlayer.training.tables import write_layers
+
+
+def anatomize_run(
+    run: str,
+    size: str,
+    seed: int,
+    settings: AnatomySettings,
+    shards: Path,
+    models: Path,
+    metrics: Path,
+    machine: Machine,
+) -> None:
+    """Take the finished model `models/RUN` apart, and publish `metrics/RUN/`.
+
+    Args:
+        seed: with which the run began.
+
+    Raises:
+        UserError: the model or the text is missing or broken, or holds too few documents.
+    """
+    device = prepare_process(machine)
+    publish(run, size, load_model(models / run).freeze().to(device), seed, settings, shards, metrics)
+
+
+def publish(
+    name: str, size: str, decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path, metrics: Path
+) -> None:
+    """Write the numbers of every diagnostic as `metrics/NAME/anatomy.parquet`.
+
+    Args:
+        seed: with which the model is drawn that stands beside it, as it was before training.
+        shards: text in the tokens of the model.
+    """
+    found = anatomize(decoder, seed, settings, shards)
+    tables = [dissections_table(name, size, analysis, numbers) for analysis, numbers in found.items()]
+    with fresh_folder(metrics / name) as folder:
+        write_layers(pa.concat_tables(tables).combine_chunks(), folder / "anatomy.parquet")
+
+
+def anatomize(decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path) -> dict[str, list[Number]]:
+    """The numbers of every diagnostic, by name; a new one is a line here."""
+    text = HeldOutText.of(held_out_rows(shards, settings.sequences), decoder.config.eos_id)
+    sample = text.first(settings.recovery_sequences)
+    training = torch.from_numpy(read_split(shards, "train")[: settings.recovery_steps * settings.recovery_batch])
+    trained, initial = layer_matrices(decoder), initial_matrices(decoder, seed)
+    ablation = measure_ablation(decoder, text, settings)
+    predictability = measure_predictability(trained, initial, settings)
+    recovery = measure_recovery(decoder, sample, training, settings)
+    unimportant = unimportant_layers(ablation, settings.manipulated_layers)
+    return {
+        "ablation": ablation,
+        "predictability": predictability,
+        "replacement": measure_replacement(decoder, text, predictability, settings),
+        "structure": measure_structure(trained, initial),
+        "manipulation": measure_manipulation(decoder, text, unimportant, settings),
+        "recovery": [*recovery, *measure_recovery_order(ablation, recovery)],
+    }

@@ -1,0 +1,46 @@
+"""What perplexity becomes when ever more layers are replaced by what their neighbours predict.
+
+Wietrzykowski 2026 (arXiv 2603.19348); the order in which layers are replaced is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from perlayer.anatomy.changes import WeightChange
+from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document
+from perlayer.anatomy.predictability import predict_layer
+from perlayer.anatomy.settings import AnatomySettings
+from perlayer.depth.tables import Number
+from perlayer.model.decoder import Decoder
+
+
+def measure_replacement(
+    decoder: Decoder, text: HeldOutText, predictability: Sequence[Number], settings: AnatomySettings
+) -> list[Number]:
+    """By how many percent held-out perplexity rises with 1, 2, ... all layers replaced, the best predicted ones first.
+
+    `replaced`: with `strength` layers replaced, the last of them `layer`. Matrices of attention and MLP become what is
+    predicted from the untouched neighbours; norms and what a residual design has stay.
+
+    Args:
+        predictability: as `measure_predictability`; without its numbers, of a model of one layer, nothing is replaced.
+    """
+    order = best_predicted(predictability)
+    predicted = {layer: predict_layer(decoder, layer, settings) for layer in order}
+    changes = [WeightChange({layer: predicted[layer] for layer in order[:count]}) for count in range(1, len(order) + 1)]
+    draws, numbers = draw_documents(len(text.targets), settings.resamples), []
+    before, *after = nats_by_document(decoder, text, changes, settings.tokens_at_once)
+    for count, (layer, nats) in enumerate(zip(order, after), 1):
+        numbers += degradation(before, nats, text.targets, draws).numbers(layer, None, "replaced", float(count))
+    return numbers
+
+
+def best_predicted(predictability: Sequence[Number]) -> list[int]:
+    """The layers by the mean R2 of their matrices, highest first."""
+    found: dict[int, list[float]] = {}
+    for number in predictability:
+        if number.metric == "r2":
+            found.setdefault(number.layer, []).append(number.value)
+    return sorted(found, key=lambda layer: fmean(found[layer]), reverse=True)

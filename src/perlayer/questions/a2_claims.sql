@@ -1,0 +1,40 @@
+-- Judged on the baseline. The span of importance must exceed the intervals over documents of its ends, and the least
+-- important layer lie below 0 by more than its own, both in the run of the lowest seed; the greatest importance of the
+-- first half of the layers must exceed that of the second by more than the noise of view anatomy_findings. In nats.
+WITH
+published (position, quantity, published) AS (VALUES
+    (1, 'The importance of layers spans decades', '10^7: -0.6 % (L17) to +63,419 % (L11)'),
+    (2, 'The most important layer is one of the first half', 'L11 of L0 to L29'),
+    (3, 'Some layers do harm', 'L14 and L17, about -0.6 %')
+),
+layer_of AS (
+    SELECT layer, in_nats(degradation) AS mean, in_nats(low) AS low, in_nats(high) AS high
+    FROM ablations JOIN anatomy_runs USING (run)
+    WHERE way = 'neighbour_average' AND residual = 'sandwich' AND setup = 'baseline' AND full_depth AND run = lead
+),
+ends AS (
+    SELECT greatest, least FROM (SELECT layer_of AS greatest FROM layer_of ORDER BY mean DESC, layer LIMIT 1)
+    CROSS JOIN (SELECT layer_of AS least FROM layer_of ORDER BY mean, layer LIMIT 1)
+),
+halves AS (
+    SELECT lead.mean, lead.noise, layer.mean AS layer, layers
+    FROM (FROM anatomy_findings WHERE statistic = 'first_half_lead') AS lead
+    JOIN (FROM anatomy_findings WHERE statistic = 'most_important_layer') AS layer USING (run, layers)
+    WHERE lead.full_depth AND lead.residual = 'sandwich' AND lead.setup = 'baseline'
+),
+measured AS (
+    SELECT 1 AS position, format('{} (layer {}) to {} (layer {})', in_percent(least.mean), least.layer,
+        in_percent(greatest.mean), greatest.layer) AS measured, [greatest.mean - least.mean] AS differences,
+        [greatest.mean - greatest.low + least.high - least.mean] AS noises
+    FROM ends
+    UNION ALL
+    SELECT 2, format('layer {:.3g} of {}', layer, layers), [mean], [noise] FROM halves
+    UNION ALL
+    SELECT 3, format('least: {} (layer {})', in_percent(least.mean), least.layer), [-least.mean],
+        [least.high - least.mean]
+    FROM ends
+),
+judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
+SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
+FROM published LEFT JOIN judged USING (position)
+ORDER BY position

@@ -1,0 +1,16 @@
+-- The runs that A1 to A5 read: those that are taken apart, and of the baseline and separate heads one that is to be.
+SELECT run, setup, seed, layers, present
+FROM (
+    SELECT run, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts, seed,
+        layers, ema, run IN (SELECT run FROM anatomy_runs) AS present
+    FROM recipe_runs
+    WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
+    UNION ALL
+    SELECT run, setup, NULL, seed, layers, false, true FROM anatomy_runs
+    WHERE run NOT IN (
+        SELECT run FROM recipe_runs
+        WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
+    )
+)
+QUALIFY present OR row_number() OVER (PARTITION BY setup ORDER BY present DESC, seed, readouts, ema, run) = 1
+ORDER BY list_position(['baseline', 'separate'], setup) NULLS LAST, setup, seed, run

@@ -1,0 +1,106 @@
+"""Where growth training ends beside uniform training, over what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from perlayer.report.figures import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "Growth training beside uniform training"
+CAPTION = (
+    "Left: where validation loss of the last layer ends over the compute of training, in updates of the whole model; a "
+    "mark a run, lines through the means of runs of as many updates. Right: the end of growth training minus that of "
+    "uniform training of the same seed, at equal steps, at equal compute and with about half the steps of uniform "
+    "training: means over seeds with what counts as noise, small marks single seeds; below 0 growth ends lower."
+)
+UNIFORM = ("#222222", "s")
+COLOURS, MARKERS = ("#D55E00", "#0072B2", "#009E73", "#AA4499"), ("D", "^", "v", "P")
+BUDGETS = ("equal steps", "equal compute", "half the budget")
+ENDS = """
+    SELECT way, run, seed, steps AS step, compute, val_loss FROM growth_runs
+    WHERE NOT uniform OR run IN (SELECT baseline FROM growth_pairs)
+        OR run IN (SELECT run FROM runs WHERE section = 'growth')
+"""
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """One row a run, where it ends; and one a pair of runs and budget."""
+    return connection.execute(
+        f"""SELECT * FROM (
+            FROM ({ENDS})
+            UNION ALL BY NAME
+            SELECT way, run, seed, steps AS step, compute, val_loss, budget, difference, noise, mean_difference
+            FROM growth_pairs JOIN (SELECT budget, way, steps, mean_difference, noise FROM growth_effects)
+                USING (budget, way, steps)
+        ) ORDER BY way <> 'uniform', way, run, step, budget NULLS FIRST"""
+    ).df()
+
+
+def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
+    """The figure of what is present."""
+    from matplotlib.lines import Line2D
+
+    table = data(connection)
+    if table.empty:
+        return style.empty_figure("No growth training is here yet.")
+    ways = [way for way in dict.fromkeys(table["way"]) if way != "uniform"]
+    looks = {"uniform": UNIFORM} | dict(zip(ways, zip(COLOURS, MARKERS)))
+    figure = style.new_figure(10.5, 4.6)
+    left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
+    _draw_curves(left, table[table["budget"].isna()], looks)
+    _draw_differences(right, table.dropna(subset="budget"), looks)
+    handles = [
+        Line2D([], [], color=colour, marker=marker, markersize=5, label=way) for way, (colour, marker) in looks.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
+    style.add_note(figure, _absent(connection))
+    style.settle(figure)
+    return figure
+
+
+def _draw_curves(axes: Axes, table: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+    for way, (colour, marker) in looks.items():
+        ends = table[table["way"] == way]
+        means = ends.groupby("step")[["compute", "val_loss"]].mean()
+        axes.plot(means["compute"], means["val_loss"], color=colour, linewidth=1)
+        axes.scatter(ends["compute"], ends["val_loss"], color=colour, marker=marker, s=22, linewidth=0, alpha=0.8)
+    axes.set(xlabel="Compute (updates of the whole model)", ylabel="Validation loss (nats per token)", title="Loss")
+
+
+def _draw_differences(axes: Axes, table: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+    if table.empty:
+        style.say(axes, "No growth training stands beside\nuniform training of its seed yet.")
+        return
+    axes.axhline(0, color="#222222", linewidth=0.8)
+    ways = [way for way in looks if way != "uniform"]
+    for number, way in enumerate(ways):
+        colour, marker = looks[way]
+        shift = 0.5 * (number - (len(ways) - 1) / 2) / len(ways)
+        for place, budget in enumerate(BUDGETS):
+            mine = table[(table["way"] == way) & (table["budget"] == budget)]
+            if mine.empty:
+                continue
+            at = place + shift
+            axes.scatter([at + 0.06] * len(mine), mine["difference"], color=colour, alpha=0.6, s=14, linewidth=0)
+            for _, group in mine.groupby("step"):
+                mean, noise = group[["mean_difference", "noise"]].iloc[0]
+                bar = {"yerr": noise} if noise == noise else {}  # no seeds tell it
+                axes.errorbar(at, mean, fmt=marker, color=colour, markersize=6, elinewidth=1.2, capsize=3, **bar)
+    axes.set_xticks(range(len(BUDGETS)), BUDGETS)
+    axes.set_xlim(-0.5, len(BUDGETS) - 0.5)
+    style.signed_ticks(axes)
+    axes.set(title="Growth minus uniform", ylabel="Difference (nats per token)")
+    axes.grid(False, axis="x")
+
+
+def _absent(connection: duckdb.DuckDBPyConnection) -> str:
+    """A note of the runs of growth training that are not here; empty when all are."""
+    rows = connection.execute("SELECT run FROM runs WHERE section = 'growth' AND NOT present ORDER BY run").fetchall()
+    return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""

@@ -1,0 +1,56 @@
+"""What share of the answer's probability integrated gradients give each token at each depth."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from perlayer.report.figures import style
+from perlayer.report.figures.dissected import UNDISSECTED, absent
+from perlayer.report.figures.token_maps import draw_map, token_rows, token_ticks
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+TITLE = "What the answer owes to each token at each depth"
+CAPTION = (
+    "One map a setup, by its run of the lowest seed, all of one held-out text, whose tokens stand below: what "
+    "integrated gradients attribute to the residual of one token (column) after one layer (row) of the summed "
+    "probability of the last four tokens. Red adds to it, blue takes from it. One symmetric scale, logarithmic but "
+    "linear near 0, set without the first token. Lines: until where the absolute share is at least half of "
+    "what it is at most. Tokens that predict matter until the last layer whatever the model does."
+)
+DECADES = 2  # that the scale is logarithmic over, below the power of ten under the greatest attribution
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """One row a setup, token and layer."""
+    return token_rows(connection, "attribution")
+
+
+def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
+    """The figure of what is present."""
+    from matplotlib.colors import SymLogNorm
+
+    table = data(connection)
+    if table.empty:
+        return style.empty_figure(UNDISSECTED)
+    labels = list(dict.fromkeys(table["label"]))
+    figure = style.new_figure(10.5, 1.35 * len(labels) + 1.1)
+    maps = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
+    reach = table.loc[table["position"] > 0, "attribution"].abs().max()
+    greatest = math.floor(math.log10(reach))
+    norm = SymLogNorm(10.0 ** (greatest - DECADES), vmin=-reach, vmax=reach)
+    for axes, label in zip(maps, labels):
+        image = draw_map(axes, table[table["label"] == label], "attribution", norm, "RdBu_r")
+    token_ticks(maps[-1], table)
+    ticks = [sign * 10.0 ** (greatest - decade) for sign in (-1, 1) for decade in range(DECADES + 1)]
+    bar = figure.colorbar(image, ax=maps, aspect=40, pad=0.01, label="Attribution", extend="both")
+    bar.set_ticks([*ticks, 0], labels=[*(style.minus(f"{tick:+g}") for tick in ticks), "0"], minor=False)
+    bar.minorticks_off()
+    style.add_note(figure, absent(connection))
+    style.settle(figure)
+    return figure

@@ -1,0 +1,16 @@
+CREATE VIEW anatomy_findings AS FROM over_seeds('anatomy_statistics', 'anatomy_runs');
+COMMENT ON VIEW anatomy_findings IS 'What the layers of setups, residual designs and published models are made of, beside the baseline of as many layers: means over seeds of anatomy_statistics';
+COMMENT ON COLUMN anatomy_findings.residual IS 'The residual design; null for a published model';
+COMMENT ON COLUMN anatomy_findings.setup IS 'How layers were supervised: baseline (not at all), separate, shared or shared_stop_gradient; published for a published model';
+COMMENT ON COLUMN anatomy_findings.layers IS 'How many layers the models have';
+COMMENT ON COLUMN anatomy_findings.full_depth IS 'Whether that is the depth of the recipe';
+COMMENT ON COLUMN anatomy_findings.label IS 'What design, setup and depth are called';
+COMMENT ON COLUMN anatomy_findings.place IS 'Their place among those that are shown, from 1';
+COMMENT ON COLUMN anatomy_findings.run IS 'The run of the lowest seed';
+COMMENT ON COLUMN anatomy_findings.statistic IS 'The number, as in anatomy_statistics';
+COMMENT ON COLUMN anatomy_findings.value IS 'Of that run';
+COMMENT ON COLUMN anatomy_findings.mean IS 'Mean over seeds';
+COMMENT ON COLUMN anatomy_findings.seeds IS 'How many';
+COMMENT ON COLUMN anatomy_findings.noise IS 'What counts as noise in the mean: three standard errors, from the seeds of all setups and designs of this depth together; null where those are too few';
+COMMENT ON COLUMN anatomy_findings.difference IS 'The mean minus that of the baseline; null for that itself';
+COMMENT ON COLUMN anatomy_findings.difference_noise IS 'What counts as noise in the difference: three standard errors; null where seeds are too few';

@@ -1,0 +1,37 @@
+-- Probes leave the backbone as it is: of a seed one run stands for both. A published model has no row in runs.
+CREATE VIEW anatomy_runs AS
+WITH taken_apart AS (
+    SELECT run, max(layer) AS layers FROM dissections
+    WHERE analysis IN ('ablation', 'manipulation', 'recovery', 'predictability', 'structure')
+    GROUP BY run
+),
+ours AS (
+    SELECT residual, CASE WHEN plain THEN 'baseline' ELSE readouts END AS setup, groups.layers, full_depth, seed,
+        member AS run
+    FROM groups JOIN taken_apart ON taken_apart.run = member
+    WHERE algorithms = '{}'
+    QUALIFY row_number() OVER (PARTITION BY residual, setup, groups.layers, seed ORDER BY readouts, ema, member) = 1
+),
+found AS (
+    SELECT residual, setup, layers, full_depth, run, seed,
+        first_value(run) OVER (PARTITION BY residual, setup, layers ORDER BY seed) AS lead,
+        setup_label(residual, setup, layers, full_depth) AS label
+    FROM ours
+    UNION ALL
+    SELECT NULL, 'published', layers, false, run, NULL, run, run
+    FROM taken_apart WHERE run NOT IN (SELECT run FROM runs)
+)
+SELECT *,
+    dense_rank() OVER (ORDER BY setup = 'published', NOT full_depth, layers, design_place(residual), residual,
+        list_position(['baseline', 'separate', 'shared', 'shared_stop_gradient'], setup), label) AS place
+FROM found;
+COMMENT ON VIEW anatomy_runs IS 'The models that have been taken apart to see what their layers are made of: runs, one a seed, and published models';
+COMMENT ON COLUMN anatomy_runs.residual IS 'Its residual design; null for a published model';
+COMMENT ON COLUMN anatomy_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient; published for a published model';
+COMMENT ON COLUMN anatomy_runs.layers IS 'How many layers it has';
+COMMENT ON COLUMN anatomy_runs.full_depth IS 'Whether that is the depth of the recipe';
+COMMENT ON COLUMN anatomy_runs.run IS 'The run, or the published model';
+COMMENT ON COLUMN anatomy_runs.seed IS 'The seed of its initial weights; null for a published model';
+COMMENT ON COLUMN anatomy_runs.lead IS 'The run of the lowest seed of its design, setup and depth';
+COMMENT ON COLUMN anatomy_runs.label IS 'What its design, setup and depth are called';
+COMMENT ON COLUMN anatomy_runs.place IS 'Their place among those that are shown, from 1';

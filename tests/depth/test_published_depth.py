@@ -1,0 +1,107 @@
+"""A published model, dissected from its folder to the table that `collect` reads, held against its own modules."""
+
+import json
+
+import pyarrow.parquet as parquet
+import pytest
+import torch
+from by_hand import Hooked
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from perlayer.data.batches import read_split
+from perlayer.data.corpus import build_corpus
+from perlayer.data.shards import write_shards
+from perlayer.data.tokens import tokenize_as_published
+from perlayer.depth.prompts import Prompt, arithmetic_prompts, write_prompts
+from perlayer.depth.published import dissect_published
+from perlayer.depth.settings import published_settings
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.model.published_settings import PublishedSettings
+from perlayer.params import load
+from perlayer.plan import check_params
+
+LENGTH, LAYERS = 24, 3
+
+
+@pytest.fixture(scope="module", params=["Llama", "Qwen3"])
+def published(request, tmp_path_factory):
+    """A random model of three layers over bytes, a text in its tokens, and prompts."""
+    import transformers
+
+    folder = tmp_path_factory.mktemp(request.param)
+    torch.manual_seed(0)
+    shape = dict(vocab_size=257, hidden_size=16, intermediate_size=24, num_hidden_layers=LAYERS, num_attention_heads=2)
+    config = getattr(transformers, f"{request.param}Config")(
+        **shape, num_key_value_heads=1, head_dim=8, max_position_embeddings=LENGTH, initializer_range=0.3
+    )
+    getattr(transformers, f"{request.param}ForCausalLM")(config).save_pretrained(folder / "model")
+    backend = Tokenizer(models.BPE({byte: n for n, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.add_special_tokens(["<end>"])
+    backend.save(str(folder / "model/tokenizer.json"))
+    (folder / "model/tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
+    lines = (f'{{"text": "Document {number} says {number * 7}."}}\n' for number in range(60))
+    (folder / "texts.jsonl").write_text("".join(lines))
+    build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
+    tokenize_as_published(folder / "corpus", str(folder / "model"), 257, folder / "tokens")
+    write_shards(folder / "tokens", folder / "shards", val_fraction=0.2, sequence_length=LENGTH, seed=42, batch=1)
+    (folder / "prompts").mkdir()
+    write_prompts(arithmetic_prompts([2, 4, 9], 3, 0), folder / "prompts/sums.jsonl")
+    write_prompts([Prompt("Is it?", " Yes.", "easy")], folder / "prompts/mine.jsonl")
+    return folder
+
+
+def test_one_table_holds_all_dissections(published, tmp_path, capsys):
+    from transformers import AutoModelForCausalLM
+
+    model = PublishedSettings(str(published / "model"), LENGTH, depth={"sequences": 3, "splits": 2})
+    dissect_published(
+        "mine",
+        model,
+        published_settings("mine", model.depth),
+        published / "prompts",
+        published / "shards",
+        tmp_path,
+        Machine(device="cpu", compile="off"),
+    )
+    (table,) = (tmp_path / "mine").iterdir()  # `collect` reads one
+    rows = parquet.read_table(table).to_pylist()
+    assert {(row["run"], row["size"]) for row in rows} == {("mine", "published")}
+    analyses = {row["analysis"] for row in rows}
+    # no token is looked at alone where params do not ask for it
+    assert analyses == {"contributions", "logit_lens", "skipping", "depth_score", "depth_by_group"}
+    # a token is a byte, and a sum of nine digits alone has 33
+    assert capsys.readouterr().out == f"mine: 3 of 10 prompts have more than {LENGTH} tokens: left out\n"
+    groups = {row["text"]: row["value"] for row in rows if row["metric"] == "prompts"}
+    assert groups == {"sums: 2 operands": 3, "sums: 4 operands": 3, "sums: 9 operands": 0, "mine: easy": 1}
+
+    theirs = AutoModelForCausalLM.from_pretrained(published / "model", dtype=torch.float32)
+    theirs = theirs.double().eval().requires_grad_(False)
+    shares, norms = [], []
+    for sequence in torch.from_numpy(read_split(published / "shards", "val")[:3]):
+        residuals, contributions, _ = Hooked(theirs, sequence[:-1]).run()
+        shares += (contributions[2, "layer"].norm(dim=-1) / residuals[1].norm(dim=-1)).tolist()
+        norms += residuals[-1].norm(dim=-1).tolist()
+    found = {
+        (row["layer"], row["metric"]): row["value"]
+        for row in rows
+        if row["stat"] == "mean" and row["sublayer"] is None and row["analysis"] == "contributions"
+    }
+    assert found[2, "relative_contribution"] == pytest.approx(sum(shares) / len(shares), rel=1e-4)
+    assert found[LAYERS, "residual_norm"] == pytest.approx(sum(norms) / len(norms), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("depth", "said"),
+    [
+        ({"layers": 3}, "published.mine.depth.layers: unknown key"),
+        ({"sequences": 0}, "published.mine.depth.sequences: expected at least 1, found 0"),
+        ({"texts": -1}, "published.mine.depth.texts: expected at least 0, found -1"),
+        (3, "published.mine.depth: expected a mapping, found 3"),
+    ],
+)
+def test_a_wrong_choice_is_named_before_any_work(depth, said):
+    with pytest.raises(UserError) as error:
+        check_params({**load(), "published": {"mine": {"path": "nowhere", "depth": depth}}})
+    assert said in str(error.value) and "\n" not in str(error.value)

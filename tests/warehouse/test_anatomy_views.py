@@ -1,0 +1,169 @@
+"""The views of what layers are made of, against the numbers they were made from; growth training beside uniform."""
+
+import math
+import statistics
+
+import made_up_anatomy
+import made_up_growth
+import made_up_results as made_up
+import pandas as pd
+import pytest
+from made_up_anatomy import KINDS, PROFILE, anatomy
+
+from perlayer.anatomy.categories import category
+
+PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
+
+
+@pytest.fixture(scope="module")
+def connection():
+    return made_up.in_memory(anatomy("a"), {"a": PLAIN}, made_up_anatomy.LAYERS)
+
+
+def rows(connection, sql):
+    return connection.execute(sql).fetchall()
+
+
+def test_ablations_have_intervals_and_categories(connection):
+    found = rows(connection, "FROM ablations WHERE way = 'neighbour_average' ORDER BY layer")
+    assert len(found) == made_up_anatomy.LAYERS
+    for row, percent, name in zip(
+        found, PROFILE["importance"], ("critical", "critical", "important", "minor", "redundant", "anti")
+    ):
+        assert row[2:4] == (None, "neighbour_average") and row[7] == name
+        assert row[4:7] == pytest.approx((percent, percent - 0.1 * abs(percent), percent + 0.1 * abs(percent)))
+    assert rows(connection, "SELECT count(*) FROM ablations") == [(6 * 7,)]
+
+
+@pytest.mark.parametrize("mean", [-40.0, -0.6, -0.5, -0.1, 0.0, 1.9, 2.0, 19.9, 20.0, 99.9, 100.0, 5000.0])
+@pytest.mark.parametrize("reach", [0.05, 0.3, 50.0])
+def test_categories_are_those_by_which_layers_are_chosen(connection, mean, reach):
+    assert rows(connection, f"SELECT importance({mean}, {mean - reach}, {mean + reach})") == [
+        (category(mean, mean - reach, mean + reach),)
+    ]
+
+
+def test_manipulations_replacements_and_recoveries(connection):
+    found = rows(connection, "SELECT kind, strength, degradation, low, high FROM manipulations WHERE layer = 6")
+    assert len(found) == 2 * len(PROFILE["manipulations"])
+    for kind, strength, percent, low, high in found:
+        expected = 0.5 * PROFILE["manipulations"][kind][int(strength == 1)]
+        assert (percent, low, high) == pytest.approx((expected, 0.9 * expected, 1.1 * expected))
+    found = rows(connection, "SELECT replaced, layer, degradation FROM replacements ORDER BY replaced")
+    assert found == list(zip(range(1, 7), PROFILE["order"], PROFILE["replaced"]))
+    found = rows(connection, "SELECT layer, steps, recovered, perturbation, remaining FROM recoveries ORDER BY layer")
+    for (layer, steps, recovered, perturbation, remaining), percent in zip(found, PROFILE["remaining"]):
+        assert (steps, recovered) == (PROFILE["steps"][layer - 1], percent <= 5)
+        assert (perturbation, remaining) == (2 * percent, percent)
+    assert rows(connection, "FROM recovery_orders") == [("a", *PROFILE["rank_correlation"])]
+
+
+def test_predictability_and_structure_stand_beside_their_nulls(connection):
+    table = connection.execute("FROM predictability").df().set_index(["layer", "matrix"])
+    assert len(table) == 6 * len(KINDS)
+    gate = table.loc[(3, "gate_proj")]
+    assert (gate["r2"], gate["initial"], gate["shuffled"], gate["entries_alone"]) == pytest.approx(
+        (0.53, -0.01, 0.05, 0.25)
+    )
+    assert (gate["best_penalty"], gate["worst_penalty"]) == pytest.approx((0.5, 0.4))
+    found = rows(connection, "SELECT correlation, independent, initial, excess FROM delta_correlations")
+    assert len(found) == 4 * len(KINDS)
+    assert len(set(found)) == 1 and found[0] == pytest.approx((-0.4, -0.52, -0.5, 0.12))
+    found = rows(
+        connection, "SELECT explained, independent, initial, excess FROM weight_components WHERE components = 2"
+    )
+    assert len(found) == len(KINDS) and found[0] == pytest.approx((0.7, 0.4, 0.41, 0.3))
+
+
+def nats(percent):
+    return math.log1p(percent / 100)
+
+
+def test_statistics_are_those_of_plain_python(connection):
+    found = dict(rows(connection, "SELECT statistic, value FROM anatomy_statistics"))
+    importance = [nats(percent) for percent in PROFILE["importance"]]
+    r2 = statistics.fmean(PROFILE["r2"].values()) + 0.035  # layers 1 to 6 have 0.01 to 0.06 more
+    expected = {
+        "r2": r2,
+        "r2_initial": -0.01,
+        "r2_shuffled": 0.05,
+        "r2_over_initial": r2 + 0.01,
+        "r2_over_shuffled": r2 - 0.05,
+        "gate_r2": 0.535,
+        "gate_r2_lead": 0.2,
+        "one_replaced": nats(20),
+        "all_replaced": nats(20000),
+        "third_over_one": nats(300) - nats(20),  # 2 of 6 layers
+        "greatest_importance": importance[0],
+        "least_importance": importance[5],
+        "importance_range": importance[0] - importance[5],
+        "most_important_layer": 1,
+        "anti_layers": 1,
+        "first_half_lead": importance[0] - importance[3],
+        "scaled": statistics.fmean([nats(2), nats(1)]),
+        "scale_lead": statistics.fmean([nats(500), nats(250)]) - statistics.fmean([nats(2), nats(1)]),
+        "scale_lead_at_equal_strength": statistics.fmean([nats(3), nats(1.5)]) - statistics.fmean([nats(2), nats(1)]),
+        "delta_correlation": -0.4,
+        "delta_correlation_initial": -0.5,
+        "delta_excess": 0.12,
+        "first_component": 0.5,
+        "first_component_excess": 0.3,
+        "recovery_rank_correlation": 0.99,
+    }
+    assert found == pytest.approx(expected)
+
+
+def test_findings_are_means_over_seeds_with_pooled_noise():
+    factors = {"a": 1.0, "b": 1.1, "c": 0.9, "s": 0.5}
+    runs = {name: {**PLAIN, "seed": seed} for seed, name in enumerate("abc")} | {"s": {**PLAIN, "readouts": "separate"}}
+    tables = [anatomy(run, **made_up_anatomy.scaled(factor)) for run, factor in factors.items()]
+    deep = anatomy("deep_model", "published")
+    with made_up.in_memory(pd.concat([*tables, deep], ignore_index=True), runs, made_up_anatomy.LAYERS) as connection:
+        found = rows(
+            connection,
+            """SELECT label, setup, full_depth, mean, seeds, noise, difference FROM anatomy_findings
+            WHERE statistic = 'delta_excess' ORDER BY place""",
+        )
+    excesses = [0.12 * factor for factor in (1.0, 1.1, 0.9)]
+    std = statistics.stdev(excesses)
+    assert [row[:3] for row in found] == [
+        ("baseline", "baseline", True),
+        ("separate heads", "separate", True),
+        ("deep_model", "published", False),
+    ]
+    assert found[0][3:6] == (pytest.approx(statistics.fmean(excesses)), 3, pytest.approx(3 * std / math.sqrt(3)))
+    assert found[1][3:] == (pytest.approx(0.06), 1, pytest.approx(3 * std), pytest.approx(-0.06))
+    assert found[2][3:5] == (pytest.approx(0.12), 1)
+
+
+def test_a_model_of_two_layers_has_its_other_numbers():
+    profile = {
+        "importance": [50.0, 10.0], "skip": [50.0, 10.0], "replaced": [5.0, 6.0], "order": [2, 1], "steps": [],
+        "manipulated": {2: 1.0}, "explained": [1.0], "explained_independent": [1.0], "rank_correlation": None,
+    }  # fmt: skip
+    with made_up.in_memory(anatomy("a", **profile), {"a": PLAIN}, 2) as connection:
+        found = dict(rows(connection, "SELECT statistic, value FROM anatomy_statistics"))
+    assert found["all_replaced"] == pytest.approx(nats(6)) and found["first_component_excess"] == pytest.approx(0)
+    assert not {"third_over_one", "delta_correlation", "recovery_rank_correlation"} & set(found)
+
+
+def test_growth_stands_beside_uniform_training_of_its_seed():
+    with made_up_growth.in_memory() as connection:
+        spent = dict(rows(connection, "SELECT run, compute FROM growth_runs"))
+        pairs = rows(connection, "SELECT budget, run, baseline, difference FROM growth_pairs ORDER BY budget, run")
+        effects = {row[0]: row[1:] for row in rows(connection, "FROM growth_effects")}
+    assert spent == {
+        "baseline": 100, "probes_seed_1": 100, "short": 80, "grown": 80, "grown_seed_1": 80, "grown_half": 30,
+    }  # fmt: skip
+    assert [row[:3] for row in pairs] == [
+        ("equal compute", "grown", "short"),
+        ("equal steps", "grown", "baseline"),
+        ("equal steps", "grown_seed_1", "probes_seed_1"),
+        ("half the budget", "grown_half", "baseline"),
+    ]
+    assert [row[3] for row in pairs] == pytest.approx([0.15, 0.2, 0.16, 0.4])
+    way, run, steps, compute, baseline_compute, count, loss, baseline, difference, error, noise = effects["equal steps"]
+    assert (way, run, steps, compute, baseline_compute, count) == ("six stages", "grown", 100, 80, 100, 2)
+    assert (loss, baseline, difference) == pytest.approx((3.23, 3.05, 0.18))
+    assert error == pytest.approx(0.02)  # of 0.2 and 0.16
+    assert noise == pytest.approx(0.1)  # uniform runs of 100 updates end 0.1 apart, which is more than three errors
