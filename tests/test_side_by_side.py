@@ -13,26 +13,31 @@ if [ "$1" = status ]; then
         "retrain_heads@a": [], "report": []}'
     exit 0
 fi
-[ "$1" = repro ] || echo "$1" >> calls
+if [ "$1" = commit ]; then
+    echo "commit $3" >> calls
+    exit 0
+fi
 shift 2
-echo "$@" >> calls
-case "$1" in
-train@b)
-    if [ ! -e tried ]; then
-        touch tried
+echo "repro $@" >> calls
+if [ ! -e tried ]; then
+    touch tried
+    echo "ERROR: Unable to acquire lock. Most likely another DVC process is running." >&2
+    exit 255
+fi
+for stage in "$@"; do
+    echo "Running stage '$stage':"
+    echo "$stage" >> ran
+    if [ "$stage" = train@c ] && [ -e broken ]; then
+        echo "error: it is broken" >&2
+        exit 1
+    fi
+    if [ "$stage" = lens@b ] && [ ! -e missed ]; then
+        touch missed
         echo "ERROR: Unable to acquire lock. Most likely another DVC process is running." >&2
         exit 255
-    fi ;;
-lens@b)
-    if [ ! -e ran ]; then
-        touch ran
-        echo "Running stage 'lens@b':"
-        echo "ERROR: Unable to acquire lock. Most likely another DVC process is running." >&2
-        exit 255
-    fi ;;
-train@c) [ ! -e broken ] || { echo "error: it is broken" >&2; exit 1; } ;;
-esac
-echo "done $1"
+    fi
+    echo "done $stage"
+done
 """
 
 
@@ -48,34 +53,54 @@ def own_dvc(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_changed_run_is_trained_and_one_that_missed_its_turn_again(own_dvc, capfd):
-    assert side_by_side.main(2) == 0
-    calls = (own_dvc / "calls").read_text().splitlines()
-    assert sorted(call for call in calls if call.startswith("train@")) == ["train@a", "train@b", "train@b", "train@c"]
-    out = capfd.readouterr().out
-    assert all(f"done train@{run}" in out for run in "abc") and "Unable" not in out
+def lines(folder, name):
+    return (folder / name).read_text().splitlines()
 
 
-def test_a_run_gets_its_lens_at_once_and_long_readings_come_after_all_training(own_dvc):
+ALL = ["lens@a", "lens@b", "lens@c", "retrain_heads@a", "train@a", "train@b", "train@c"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_every_changed_stage_runs_once_and_what_missed_the_lock_is_written_down(own_dvc, capfd, jobs):
+    (own_dvc / "tried").touch()
+    assert side_by_side.main(jobs) == 0
+    ran = lines(own_dvc, "ran")
+    assert sorted(ran) == ALL
+    assert all(ran.index(f"train@{run}") < ran.index(f"lens@{run}") for run in "abc") and ran[-1] == "retrain_heads@a"
+    assert [call for call in lines(own_dvc, "calls") if call.startswith("commit")] == ["commit lens@b"]
+    assert "Unable" not in capfd.readouterr().out
+
+
+def test_one_that_does_not_get_the_lock_tries_again(own_dvc):
+    (own_dvc / "missed").touch()
     assert side_by_side.main(1) == 0
-    calls = (own_dvc / "calls").read_text().splitlines()
-    assert calls == [
-        "train@a",
-        "lens@a",
-        "train@b",
-        "train@b",
-        "lens@b",
-        "commit",
-        "lens@b",
-        "train@c",
-        "lens@c",
-        "retrain_heads@a",
+    assert sorted(lines(own_dvc, "ran")) == ALL
+    # three runs with their lenses: two of them together, and again, then what is left
+    assert lines(own_dvc, "calls") == [
+        "repro train@a lens@a train@b lens@b",
+        "repro train@a lens@a train@b lens@b",
+        "repro train@c lens@c",
+        "repro retrain_heads@a",
     ]
 
 
 def test_a_run_that_fails_is_said_once_stops_no_other_and_nothing_is_read(own_dvc, capfd):
-    (own_dvc / "broken").touch()
+    for name in ("broken", "tried", "missed"):
+        (own_dvc / name).touch()
     assert side_by_side.main(1) == 1
-    calls = sorted(set((own_dvc / "calls").read_text().splitlines()))
-    assert calls == ["commit", "lens@a", "lens@b", "train@a", "train@b", "train@c"]
+    assert sorted(lines(own_dvc, "ran")) == ["lens@a", "lens@b", "train@a", "train@b", "train@c"]
     assert capfd.readouterr().out.count("it is broken") == 1
+
+
+def test_what_dvc_says_before_any_stage_ends_it(own_dvc, capfd):
+    path = own_dvc / "bin" / "dvc"
+    path.write_text(DVC.replace("shift 2\n", "shift 2\necho 'ERROR: dvc.yaml is no YAML'\nexit 1\n"))
+    assert side_by_side.main(1) == 1
+    assert not (own_dvc / "ran").exists() and "dvc.yaml is no YAML" in capfd.readouterr().out
+
+
+def test_later_portions_are_smaller():
+    work = side_by_side.Work([(f"train@{number}",) for number in range(10)], jobs=2)
+    portions = [len(taken) for taken in iter(work.take, [])]
+    # a quarter of what is left each time, rounded up: of 10, 7, 5, 3, 2 and 1
+    assert portions == [3, 2, 2, 1, 1, 1]

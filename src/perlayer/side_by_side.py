@@ -1,15 +1,20 @@
 """Runs the stages that are not up to date side by side: `python -m perlayer.side_by_side JOBS`.
 
 DVC runs one stage at a time, but lets go of its lock while a stage works, so that several `dvc repro` of different
-stages can work at once. Around it they take turns; one that waits too long for its turn tries again.
+stages can work at once. It takes DVC as long to start as many a stage to run, so each of them is given many stages, and
+fewer towards the end, so that none is left with much to do when the others are done. Where one waits too long for its
+turn with the lock, it goes on from there.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
@@ -19,12 +24,13 @@ ROUNDS = (
     ("published_lens", "published_depth", "published_anatomy", "importance"),
     ("growth",),
 )
-# What follows at once on a stage of the same name. It takes DVC as long to start as to run: side by side with its like
-# it would but wait, while beside another training it costs nothing.
-FOLLOWED = {"train": "lens"}
+FOLLOWED = {"train": "lens"}  # what follows at once on a stage of the same name
+SHARE = 2  # each process is given this part of what would be its share of all that is left
 LOCKED = "Unable to acquire lock"
-RAN = "Running stage"
+RUNNING = re.compile(r"Running stage '(.+)':")
 PAUSE = 2.0  # seconds before another try
+
+Unit = tuple[str, ...]  # stages of which each needs those before it
 
 
 def changed_stages(kinds: tuple[str, ...]) -> list[str]:
@@ -34,31 +40,75 @@ def changed_stages(kinds: tuple[str, ...]) -> list[str]:
     return [stage for kind in kinds for stage in changed if stage.partition("@")[0] == kind]
 
 
-def reproduce(stage: str) -> bool:
-    """Run one stage whose dependencies are there, and say whether it ended well; what it says passes through."""
-    command = ["dvc", "repro", "--single-item", stage]
-    while True:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        ran = locked = False
-        for line in process.stdout:
-            ran = ran or RAN in line
-            if LOCKED in line:
-                locked = True
-            else:
-                print(line, end="", flush=True)
-        if process.wait() == 0:
-            return True
-        if not locked:
-            return False
-        if ran:  # the work is done, and only its record missed its turn
-            command = ["dvc", "commit", "--force", stage]
+def unit_of(stage: str) -> Unit:
+    """A stage with what follows on it."""
+    kind, _, name = stage.partition("@")
+    return (stage, f"{FOLLOWED[kind]}@{name}") if kind in FOLLOWED else (stage,)
+
+
+class Work:
+    """Units that are dealt out, a part of what is left at a time."""
+
+    def __init__(self, units: Iterable[Unit], jobs: int):
+        self.left, self.jobs = list(units), jobs
+        self.turn = threading.Lock()
+
+    def take(self) -> list[Unit]:
+        """The next units for one process; none when all are dealt out."""
+        with self.turn:
+            count = -(-len(self.left) // (SHARE * self.jobs))
+            taken, self.left = self.left[:count], self.left[count:]
+        return taken
+
+
+def reproduce(units: list[Unit]) -> bool:
+    """Run units one after the other in one DVC process, and say whether all ended well; what DVC says passes through.
+
+    Where a stage fails, what follows on it is left out, and the other units run all the same.
+    """
+    ended_well = True
+    left = units
+    while left:
+        failed, locked, last = _repro([stage for unit in left for stage in unit])
+        if not failed:
+            break
+        if locked and last is not None:  # the work is done, and only its record missed its turn
+            _record(last)
+            left = _after(left, last, with_unit=True)
+        elif locked:
+            time.sleep(PAUSE)
+        else:
+            ended_well = False
+            left = [] if last is None else _after(left, last, with_unit=False)
+    return ended_well
+
+
+def _repro(stages: list[str]) -> tuple[bool, bool, str | None]:
+    """Whether DVC failed, whether for want of the lock, and which stage it ran last."""
+    locked, last = False, None
+    command = ["dvc", "repro", "--single-item", *stages]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in process.stdout:
+        found = RUNNING.match(line)
+        last = found[1] if found else last
+        if LOCKED in line:
+            locked = True
+        else:
+            print(line, end="", flush=True)
+    return process.wait() != 0, locked, last
+
+
+def _record(stage: str) -> None:
+    """Have DVC write down what a stage has made."""
+    while subprocess.run(["dvc", "commit", "--force", stage], capture_output=True, text=True).returncode != 0:
         time.sleep(PAUSE)
 
 
-def reproduce_and_follow(stage: str) -> bool:
-    """`reproduce` one stage and, if it ended well, what follows on it."""
-    kind, _, name = stage.partition("@")
-    return reproduce(stage) and (kind not in FOLLOWED or reproduce(f"{FOLLOWED[kind]}@{name}"))
+def _after(units: list[Unit], stage: str, with_unit: bool) -> list[Unit]:
+    """What comes after a stage, with or without the rest of its own unit."""
+    place = next(number for number, unit in enumerate(units) if stage in unit)
+    rest = units[place][units[place].index(stage) + 1 :]
+    return [rest, *units[place + 1 :]] if with_unit and rest else units[place + 1 :]
 
 
 def main(jobs: int) -> int:
@@ -66,7 +116,9 @@ def main(jobs: int) -> int:
     try:
         with ThreadPoolExecutor(jobs) as pool:
             for kinds in ROUNDS:
-                if not all(list(pool.map(reproduce_and_follow, changed_stages(kinds)))):
+                work = Work(map(unit_of, changed_stages(kinds)), jobs)
+                ended = pool.map(lambda _, work=work: [reproduce(units) for units in iter(work.take, [])], range(jobs))
+                if not all(one for worker in list(ended) for one in worker):
                     return 1
     except subprocess.CalledProcessError as error:  # DVC has said why
         return error.returncode
