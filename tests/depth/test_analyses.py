@@ -16,6 +16,7 @@ from perlayer.depth import analyses
 from perlayer.depth import skipping as skipping_module
 from perlayer.depth.contributions import measure_contributions
 from perlayer.depth.logit_lens import measure_logit_lens
+from perlayer.depth.prompts import arithmetic_prompts, write_prompts
 from perlayer.depth.settings import DepthSettings
 from perlayer.depth.skipping import measure_skipping, split_positions
 from perlayer.depth.tables import SCHEMA
@@ -214,9 +215,11 @@ def shard_decoder(residual):
 def dissected(folder, shards):
     (folder / "models/mine").mkdir(parents=True)
     save_model(folder / "models/mine", shard_decoder("sandwich"))
+    (folder / "prompts").mkdir()
+    write_prompts(arithmetic_prompts([2, 3], 3, 0), folder / "prompts/sums.jsonl")
     arguments = (folder / "models", folder / "metrics", Machine(device="cpu", compile="off"))
     settings = DepthSettings(4, 2, 32, texts=2, gradient_steps=3)
-    analyses.dissect_run("mine", "tiny", settings, shards.parent / "tokenizer", shards, *arguments)
+    analyses.dissect_run("mine", "tiny", settings, folder / "prompts", shards.parent / "tokenizer", shards, *arguments)
     (path,) = (folder / "metrics/mine").iterdir()  # `collect` reads one
     return path
 
@@ -228,7 +231,9 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
     assert found.schema.equals(SCHEMA)
     rows = found.to_pylist()
     assert {(row["run"], row["size"]) for row in rows} == {("mine", "tiny")}
-    assert {row["analysis"] for row in rows} == {*analyses.ANALYSES, "depth_score"}
+    assert {row["analysis"] for row in rows} == {*analyses.ANALYSES, "depth_score", "depth_by_group"}
+    scored = {row["text"] for row in rows if (row["analysis"], row["metric"]) == ("depth_by_group", "depth_score")}
+    assert scored == {"sums: 2 operands", "sums: 3 operands"}
     assert all(np.isfinite(row["value"]) for row in rows)
     assert len({tuple(row[key] for key in row if key != "value") for row in rows}) == len(rows)
     alone = [row for row in rows if row["position"] is not None]
