@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import made_up_anatomy
 import made_up_depth
 import numpy as np
 import pandas as pd
@@ -124,6 +125,7 @@ OF_LATER_TOKENS = (
     "multi_token_layers",
     "multi_token_sizes",
 )
+OF_GROWTH = ("growth_stages", "growth_pairs", "growth_effects")  # which they leave empty, too
 WATCHED = {  # runs with diagnostics, which change nothing
     run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "shared") else definition
     for run, definition in RUNS.items()
@@ -166,6 +168,7 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
         "lens": {"tuned": [run for run in TUNED if run in runs]},
         "routing": {"runs": [run for run in ROUTING if run in runs]},
         "depth": {"runs": [run for run in DISSECTED if run in runs]},
+        "anatomy": {"runs": [run for run in made_up_anatomy.SEEDS if run in runs]},
         "published": {name: {"path": "a folder"} for name in PUBLISHED},
     }
 
@@ -345,6 +348,11 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
     tables |= {
         ("depth", run): made_up_depth.dissection(run, size, **made_up_depth.scaled(factor))
         for run, factor in DISSECTED.items()
+        if run in runs
+    }
+    tables |= {
+        ("anatomy", run): made_up_anatomy.anatomy(run, size, **made_up_anatomy.scaled(factor))
+        for run, factor in made_up_anatomy.SEEDS.items()
         if run in runs
     }
     for name in PUBLISHED:

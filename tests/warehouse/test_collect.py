@@ -161,6 +161,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
     assert collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse") == (
         [],
         {
+            "anatomy": ["baseline", "separate"],
             "depth": ["baseline", "separate"],
             "lens": ["baseline", "separate"],
             "published_anatomy": ["deep_model"],
