@@ -91,7 +91,7 @@ def test_scaling_that_preserves_most(judge):
     claims, verdict, state = judge(a4.QUESTION)
     assert claims == [("+1.5 %; the least other +358 %", "yes")] and state == "measured"
     assert "In the baseline layers 5 and 6 are manipulated." in verdict
-    assert "+297 % by scaling towards zero" in verdict and "+1.5 % by scaling towards zero" in verdict
+    assert "+287 % by scaling towards zero" in verdict and "+1.5 % by scaling towards zero" in verdict
     assert "scaling is the mildest even so." in verdict
 
 
@@ -150,10 +150,8 @@ def test_growth_that_fails_is_said_to_fail():
     assert [holds for _, holds in claims] == ["no", "no", "no", "yes"]
     assert claims[0][0] == "+0.180 nats (3.050 to 3.230; six stages)"
     assert claims[3][0] == "80 % of the compute (six stages)"
-    assert (
-        "At equal steps growth training ends above uniform training: the claim fails: +0.180 nats for six stages "
-        "(noise 0.100, 2 pairs of one seed)." in verdict
-    )
+    assert "At equal steps growth training ends above uniform training: the claim fails: +0.180 nats" in verdict
+    assert "for six stages (noise 0.100, 2 pairs of one seed)" in verdict
     assert "At equal steps it costs 80 % of the compute for six stages." in verdict
     assert runs == ["baseline", "probes_seed_1", "grown", "grown_half", "grown_seed_1", "short"]
     assert [row[0] for row in numbers] == ["equal steps", "equal compute", "half the budget"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import made_up_anatomy
 import made_up_depth
 import numpy as np
 import pandas as pd
@@ -124,6 +125,7 @@ OF_LATER_TOKENS = (
     "multi_token_layers",
     "multi_token_sizes",
 )
+OF_GROWTH = ("growth_stages", "growth_pairs", "growth_effects")  # which they leave empty, too
 WATCHED = {  # runs with diagnostics, which change nothing
     run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "shared") else definition
     for run, definition in RUNS.items()
@@ -175,6 +177,7 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
         "depth_maps": {
             name: {"from": pair[0], "to": pair[1]} for name, pair in PAIRS.items() if {*pair[:2]} <= {*runs}
         },
+        "anatomy": {"runs": [run for run in made_up_anatomy.SEEDS if run in runs]},
         "published": {name: {"path": "a folder"} for name in PUBLISHED},
     }
 
@@ -360,6 +363,11 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
         if {source, target} <= {*runs}:
             sources = runs[source].get("layers", LAYERS)
             tables["depth_maps", name] = made_up_depth.maps(name, best, sources, size)
+    tables |= {
+        ("anatomy", run): made_up_anatomy.anatomy(run, size, **made_up_anatomy.scaled(factor))
+        for run, factor in made_up_anatomy.SEEDS.items()
+        if run in runs
+    }
     for name in PUBLISHED:
         kinds = [lens(name, "published", kind) for kind in ("logit_lens", "tuned_lens")]
         tables["published_lens", name] = pd.concat(kinds, ignore_index=True)

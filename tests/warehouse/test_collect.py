@@ -155,6 +155,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
     assert collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse") == (
         [],
         {
+            "anatomy": ["baseline", "separate"],
             "depth": ["baseline", "separate"],
             "depth_maps": ["baseline_to_separate"],
             "lens": ["baseline", "separate"],

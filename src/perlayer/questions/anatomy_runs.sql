@@ -2,15 +2,15 @@
 SELECT run, setup, seed, layers, present
 FROM (
     SELECT run, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts, seed,
-        layers, ema, run IN (SELECT run FROM anatomy_runs) AS present
+        layers, ema, run IN (SELECT run FROM anatomy_runs) AS present, true AS asked
     FROM recipe_runs
     WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
     UNION ALL
-    SELECT run, setup, NULL, seed, layers, false, true FROM anatomy_runs
+    SELECT run, setup, NULL, seed, layers, false, true, false FROM anatomy_runs
     WHERE run NOT IN (
         SELECT run FROM recipe_runs
         WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
     )
 )
-QUALIFY present OR row_number() OVER (PARTITION BY setup ORDER BY present DESC, seed, readouts, ema, run) = 1
+QUALIFY present OR row_number() OVER (PARTITION BY setup, asked ORDER BY present DESC, seed, readouts, ema, run) = 1
 ORDER BY list_position(['baseline', 'separate'], setup) NULLS LAST, setup, seed, run
