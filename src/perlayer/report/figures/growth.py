@@ -61,6 +61,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
     style.add_note(figure, _absent(connection))
+    figure.get_layout_engine().set(w_pad=0.1)  # inches
     style.settle(figure)
     return figure
 

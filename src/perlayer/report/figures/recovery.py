@@ -47,7 +47,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         mine = table[table["label"] == label]
         _draw_marks(above, mine, "steps")
         _draw_marks(below, mine, "remaining")
-        above.set_ylim(-0.08 * table["steps"].max() - 0.5, 1.12 * table["steps"].max() + 0.5)
+        above.set_ylim(-0.14 * table["steps"].max() - 0.5, 1.12 * table["steps"].max() + 0.5)
         percent_scale(below, table["remaining"].min(), table["remaining"].max())
         for axes in (above, below):
             percent_scale(axes, table["importance"].min(), table["importance"].max(), along="x")
