@@ -40,7 +40,7 @@ def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list,
     if handles:
         figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), columns), frameon=False)
     style.add_note(figure, absent(connection))
-    figure.get_layout_engine().set(w_pad=0.1)  # inches: percents are as wide as no other tick labels
+    figure.get_layout_engine().set(w_pad=0.18)  # inches: percents are as wide as no other tick labels
     figure.draw_without_rendering()  # the layout knows how wide they are once they are drawn
     style.settle(figure)
 
