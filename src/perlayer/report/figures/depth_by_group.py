@@ -34,7 +34,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
             standard_error, scores.output_depth_score, output_standard_error, answered, prompts_read,
             held_out.depth_score AS held_out_depth_score, held_out.output_depth_score AS held_out_output_depth_score
         FROM group_scores AS scores JOIN dissected_runs USING (run)
-        LEFT JOIN (FROM depth_scores WHERE sublayer IS NULL AND stat = 'mean') AS held_out ON held_out.run = lead
+        LEFT JOIN (FROM depth_scores WHERE sublayer IS NULL AND stat = 'mean') AS held_out ON held_out.run = scores.run
         WHERE scores.depth_score IS NOT NULL
         ORDER BY place, prompts, difficulty, prompt_group, seed"""
     ).df()
@@ -83,9 +83,8 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, shares: bool) -> None:
         bars = {"fmt": "none", "ecolor": colour, "elinewidth": 1, "capsize": 2}
         centres = place[lead].map(means)
         axes.errorbar(place[lead], centres, yerr=(3 * table[error] / whole)[lead].fillna(0), **bars)
-        held_out = (table[f"held_out_{column}"] / whole)[lead].iloc[0] if lead.any() else None
-        if held_out is not None and held_out == held_out:
-            axes.axhline(held_out, color=colour, linestyle="--", linewidth=0.8, zorder=1)
+        held_out = (table[f"held_out_{column}"] / whole).mean()  # not a number where none has been taken
+        axes.axhline(held_out, color=colour, linestyle="--", linewidth=0.8, zorder=1)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     _group_ticks(axes, groups)
     if shares:
