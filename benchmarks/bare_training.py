@@ -116,5 +116,6 @@ class BareTraining:
     def kept_bytes(self) -> int:
         """Bytes of the weights, their gradients and the optimizer's moments, once there was an update."""
         weights = sum(p.nbytes for group in self.optimizer.param_groups for p in group["params"])
-        moments = sum(state.nbytes for states in self.optimizer.state.values() for state in states.values())
+        states = (state for states in self.optimizer.state.values() for state in states.values())
+        moments = sum(state.nbytes for state in states if isinstance(state, Tensor))
         return 2 * weights + moments

@@ -24,7 +24,7 @@ NAMES = {
     "shared": "shared",
     "shared_stop_gradient": "shared_stop_gradient",
 }
-SETUPS = [name for name, settings in ALGORITHMS.items() if "gradient_cosines" not in dict(settings)]
+SETUPS = [name for name, settings in ALGORITHMS.items() if not {"gradient_cosines", "growth"} & {*dict(settings)}]
 
 
 def fresh(residual="sandwich", layers=3, vocabulary=30):

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 import perlayer.model.residual as residual
+from perlayer.closure import ImportClosure
 from perlayer.errors import UserError
 from perlayer.model.config import design_names
 from perlayer.model.trial import trial_decoder
@@ -84,7 +85,7 @@ def test_a_file_that_is_no_python_is_named(tmp_path):
     for content in (b"class Design(:\n", b"# caf\xe9\n", b"x = 1\0\n"):
         (package / "model/residual/sandwich.py").write_bytes(content)
         with pytest.raises(UserError, match=r"sandwich\.py: expected Python, found"):
-            run_files(run, package)
+            run_files(run, ImportClosure(package))
 
 
 @pytest.mark.parametrize(

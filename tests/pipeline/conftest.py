@@ -29,9 +29,9 @@ depth:
   runs: [separate]
   prompts: {sums: {operands: [2, 4], each: 2}}
 depth_maps: {pair: {from: baseline, to: separate}}
-anatomy: {runs: [separate], published_recovery: []}
+anatomy: {runs: [baseline], published_recovery: []}
 growth:
-  importance: separate
+  importance: baseline
   runs:
     growing: {residual: sandwich, readouts: none, seed: 0, steps: 0.5, growth: {protocol: by_importance}}
 published: {}

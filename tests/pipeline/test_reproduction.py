@@ -109,7 +109,7 @@ def test_an_edit_of_a_figure_retrains_nothing(finished):
     figure.write_text(text + "\n# another colour\n")
     try:
         finished.dvc("repro", "plan")
-        assert changed(finished) == {"plot"}
+        assert changed(finished) == {"plot", "report"}
     finally:
         figure.write_text(text)
         finished.dvc("repro", "plan")
@@ -189,6 +189,7 @@ def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
         )
         assert dict(line.split(",") for line in rows.lower().split()[1:]) == {
             "baseline": "false",
+            "growing": "false",
             "narrow_multi_token": "false",
             "narrow_plain": "false",
             "separate": "true",

@@ -109,22 +109,11 @@ def test_growth_stands_beside_uniform_training():
         assert set(table["budget"].dropna()) == set(growth.BUDGETS)
         figure = settled(growth, connection)
     left, right = figure.axes
-    ends = {offsets(end)[0] for end in left.collections}
+    ends = {end for ends in left.collections for end in offsets(ends)}
     assert {(100.0, 3.0), (80.0, 3.2), (30.0, 3.4)} <= ends
     assert {"uniform", "six stages"} <= set(texts(figure)) and titles(figure) == ["Loss", "Growth minus uniform"]
     singles = [offsets(dots) for dots in right.collections if len(dots.get_offsets())]
     assert sorted(height for _, height in singles[0]) == pytest.approx([0.16, 0.2])
-
-
-def test_validations_on_the_way_stand_where_they_were_paid_for():
-    with made_up_growth.in_memory() as connection:
-        connection.execute(
-            """INSERT INTO layer_metrics (run, size, step, tokens, layer, readout, ahead, split, metric, value)
-            VALUES ('grown', 'nano', 60, 10, 6, 'head', 1, 'val', 'loss', 3.3)"""
-        )
-        table = growth.data(connection)
-    found = table[(table["run"] == "grown") & table["budget"].isna()]
-    assert list(found["compute"]) == pytest.approx([50 * 0.6 + 10, 80])  # the second stage begins at update 51
 
 
 @pytest.mark.filterwarnings("error")

@@ -121,7 +121,7 @@ def test_runs_without_analyses_are_named(gather, figures, tmp_path):
     report(made_up.params(some), gather(some, analysed=analysed), figures, tmp_path / "index.html")
     _, text = read(tmp_path / "index.html")
     named = [part.split(".")[0].replace(" ", "") for part in text.split("Its runs without results: ")[1:]]
-    dissected = ["baseline,separate"] * 9  # of D1, D2, D3, D5 and A1 to A5
+    dissected = ["baseline,separate"] * 10  # of D1 to D5 and A1 to A5
     assert named == ["separate", "probes", "baseline,probes", *dissected]  # of Q6, Q9, F16 and those
 
 

@@ -113,7 +113,7 @@ def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, i
     """Write the results of some runs as training would."""
     tables = {f"runs/{run}": rows(run, keys) for run, keys in runs.items()}
     for run, (rung, keys) in ladder(rungs, LADDER_RUNS).items():
-        tables[f"ladder/{run}"] = rows(run, keys, rung)
+        tables[f"runs/{run}"] = rows(run, keys, rung)
     for place, losses in tables.items():
         folder = metrics_dir / place
         folder.mkdir(parents=True, exist_ok=True)

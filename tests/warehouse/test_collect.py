@@ -124,8 +124,7 @@ def test_results_of_the_ladder_belong_to_the_size_that_they_stand_beside(tmp_pat
     plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
     ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
     made_up.write(tmp_path, baseline)
-    made_up.write(tmp_path / "made", {"narrow_plain": plain}, size="nano_narrow")
-    (tmp_path / "made" / "runs").rename(tmp_path / "ladder")
+    made_up.write(tmp_path, {"narrow_plain": plain}, size="nano_narrow")
 
     def gathered(size):
         absent = collect({**made_up.params(baseline, size), "ladder": ladder}, tmp_path, tmp_path / "warehouse")

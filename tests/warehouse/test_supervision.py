@@ -227,7 +227,7 @@ def test_without_a_baseline_there_is_a_loss_and_no_difference():
     assert sorted(found.fetchall()) == [("fix_0", 2.25, None, None), ("sep_0", 2.5, None, None)]
 
 
-EMPTY = (*made_up.OF_LATER_TOKENS, *made_up.OF_GROWTH)
+EMPTY = (*made_up.OF_LATER_TOKENS, *made_up.OF_GROWTH, *made_up.OF_PROMPTS)
 
 
 def test_other_ways_and_depths_leave_what_is_said_of_the_usual_runs(connection, warehouse_dir):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.errors import UserError
-from perlayer.params import check_keys, check_names
+from perlayer.params import check_keys, check_names, recipe
 from perlayer.training.settings import Run, parse_definition
 
 BY_IMPORTANCE = "by_importance"
@@ -74,11 +74,12 @@ def check_growth(params: Mapping[str, Any]) -> list[Run]:
             f"found {growth['importance']!r}"
         )
     runs = [growth_run(params, name) for name in growth["runs"]]
-    depth = params["runs"][growth["importance"]].get("layers")
+    usual = recipe(params, "model")[0]["layers"]
+    depth = params["runs"][growth["importance"]].get("layers") or usual
     for run in runs:
-        if goes_by_importance(run) and run.layers != depth:
+        if goes_by_importance(run) and (run.layers or usual) != depth:
             raise UserError(
-                f"params.yaml: growth.runs.{run.name}.layers: expected the depth of {growth['importance']}, by whose "
-                f"layers it goes, found {run.layers}"
+                f"params.yaml: growth.runs.{run.name}.layers: expected {depth}, the depth of {growth['importance']}, by "
+                f"whose layers it goes, found {run.layers or usual}"
             )
     return runs

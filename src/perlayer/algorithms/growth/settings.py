@@ -39,7 +39,9 @@ class Settings:
         require(not both, "excluded", "layers that no stage trains", both)
 
     def check(self, run: Mapping[str, Any]) -> None:
-        """Raise `InvalidValue` where the depth that a run asks for lacks layers that it names."""
+        """Raise `InvalidValue` where the run also looks at gradients, or its depth lacks layers that are named."""
+        looks = run.get("gradient_cosines")
+        require(looks is None, "growth", "no gradient_cosines beside it, which take gradients of every layer", looks)
         if run.get("layers") is not None:
             self.check_layers(run["layers"])
 
