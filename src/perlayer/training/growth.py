@@ -79,7 +79,7 @@ def check_growth(params: Mapping[str, Any]) -> list[Run]:
     for run in runs:
         if goes_by_importance(run) and (run.layers or usual) != depth:
             raise UserError(
-                f"params.yaml: growth.runs.{run.name}.layers: expected {depth}, the depth of {growth['importance']}, by "
-                f"whose layers it goes, found {run.layers or usual}"
+                f"params.yaml: growth.runs.{run.name}.layers: expected the {depth} of {growth['importance']}, by whose "
+                f"layers it goes, found {run.layers or usual}"
             )
     return runs
