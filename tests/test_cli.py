@@ -60,7 +60,7 @@ def test_nulls_and_texts(project, capsys):
 def test_list_shows_everything_with_its_meaning(project, capsys):
     assert cli.main(["query", "--list"]) == 0
     out = capsys.readouterr().out
-    for name in ("runs (table)", "layer_metrics (table)", "final_loss (view)", "claims (view)", "noise_floor (view)"):
+    for name in ("runs (table)", "layer_metrics (table)", "final_loss (view)", "claims (table)", "noise_floor (view)"):
         assert f"{name}: " in out
     assert "  standard_error  double    Standard error of that mean; null for one pair" in out
     assert "made_from" not in out

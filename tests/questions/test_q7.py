@@ -19,7 +19,7 @@ def judge(monkeypatch):
             mine = {**multi.CHANGES[multi.DEEPSEEK], **changes}
             monkeypatch.setattr(multi, "CHANGES", {**multi.CHANGES, multi.DEEPSEEK: mine})
         with multi.in_memory(runs, rungs={}) as connection:
-            connection.execute(questions.claims_view())
+            connection.execute(questions.claims())
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q7'").fetchall()
             return claims if claims_alone else (claims, q7.verdict(connection), state(connection))
 

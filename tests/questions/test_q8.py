@@ -20,7 +20,7 @@ def judge(monkeypatch):
         mine = {**multi.CHANGES[multi.DEEPSEEK], 1: [0.0] * 5 + [nano]}
         monkeypatch.setattr(multi, "CHANGES", {**multi.CHANGES, multi.DEEPSEEK: mine})
         with multi.in_memory(runs, rungs, ladder_runs) as connection:
-            connection.execute(questions.claims_view())
+            connection.execute(questions.claims())
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q8'").fetchall()
             return claims, q8.verdict(connection), questions.state(connection, q8.QUESTION)
 

@@ -26,7 +26,7 @@ def test_multi_token_prediction_and_the_ladder_change_nothing():
 
 def answers(connection):
     """What the questions say that are not about multi-token prediction or the ladder."""
-    connection.execute(questions.claims_view())
+    connection.execute(questions.claims())
     return {
         question.key: (
             [connection.execute(sql).fetchall() for sql in (question.runs, question.numbers, question.claims)],

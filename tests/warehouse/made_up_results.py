@@ -429,7 +429,7 @@ def _empty(question: Question | None) -> duckdb.DuckDBPyConnection:
     if question is not None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(questions, "QUESTIONS", (question,))
-            connection.execute(questions.claims_view())
+            connection.execute(questions.claims())
     return connection
 
 
