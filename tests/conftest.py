@@ -71,32 +71,45 @@ def small_shards(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def small_published(tmp_path_factory):
-    """A random Llama of two layers over bytes, and shards of 16 tokens of a text in its tokens."""
+def write_published_text():
+    """A function that writes, beside a published model over bytes in `folder`/model, its tokenizer and shards."""
     import json
 
-    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM
 
     from perlayer.data.corpus import build_corpus
     from perlayer.data.shards import write_shards
     from perlayer.data.tokens import tokenize_as_published
 
+    def write(folder, length, batch):
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        backend = Tokenizer(models.BPE({byte: n for n, byte in enumerate(alphabet)}, []))
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.add_special_tokens(["<end>"])
+        backend.save(str(folder / "model/tokenizer.json"))
+        (folder / "model/tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
+        lines = (f'{{"text": "Document {number} says {number * 7}."}}\n' for number in range(60))
+        (folder / "texts.jsonl").write_text("".join(lines))
+        build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
+        tokenize_as_published(folder / "corpus", str(folder / "model"), 257, folder / "tokens")
+        write_shards(
+            folder / "tokens", folder / "shards", val_fraction=0.2, sequence_length=length, seed=42, batch=batch
+        )
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def small_published(tmp_path_factory, write_published_text):
+    """A random Llama of two layers over bytes, and shards of 16 tokens of a text in its tokens."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     folder = tmp_path_factory.mktemp("published")
     torch.manual_seed(0)
     shape = dict(vocab_size=257, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2)
     LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=16)).save_pretrained(folder / "model")
-    backend = Tokenizer(models.BPE({byte: n for n, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.add_special_tokens(["<end>"])
-    backend.save(str(folder / "model/tokenizer.json"))
-    (folder / "model/tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
-    lines = (f'{{"text": "Document {number} says {number * 7}."}}\n' for number in range(60))
-    (folder / "texts.jsonl").write_text("".join(lines))
-    build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
-    tokenize_as_published(folder / "corpus", str(folder / "model"), 257, folder / "tokens")
-    write_shards(folder / "tokens", folder / "shards", val_fraction=0.2, sequence_length=16, seed=42, batch=4)
+    write_published_text(folder, length=16, batch=4)
     return folder
 
 

@@ -1,17 +1,11 @@
 """A published model, dissected from its folder to the table that `collect` reads, held against its own modules."""
 
-import json
-
 import pyarrow.parquet as parquet
 import pytest
 import torch
 from by_hand import Hooked
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from perlayer.data.batches import read_split
-from perlayer.data.corpus import build_corpus
-from perlayer.data.shards import write_shards
-from perlayer.data.tokens import tokenize_as_published
 from perlayer.depth.prompts import Prompt, arithmetic_prompts, write_prompts
 from perlayer.depth.published import dissect_published
 from perlayer.depth.settings import published_settings
@@ -25,7 +19,7 @@ LENGTH, LAYERS = 24, 3
 
 
 @pytest.fixture(scope="module", params=["Llama", "Qwen3"])
-def published(request, tmp_path_factory):
+def published(request, tmp_path_factory, write_published_text):
     """A random model of three layers over bytes, a text in its tokens, and prompts."""
     import transformers
 
@@ -36,16 +30,7 @@ def published(request, tmp_path_factory):
         **shape, num_key_value_heads=1, head_dim=8, max_position_embeddings=LENGTH, initializer_range=0.3
     )
     getattr(transformers, f"{request.param}ForCausalLM")(config).save_pretrained(folder / "model")
-    backend = Tokenizer(models.BPE({byte: n for n, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.add_special_tokens(["<end>"])
-    backend.save(str(folder / "model/tokenizer.json"))
-    (folder / "model/tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
-    lines = (f'{{"text": "Document {number} says {number * 7}."}}\n' for number in range(60))
-    (folder / "texts.jsonl").write_text("".join(lines))
-    build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")
-    tokenize_as_published(folder / "corpus", str(folder / "model"), 257, folder / "tokens")
-    write_shards(folder / "tokens", folder / "shards", val_fraction=0.2, sequence_length=LENGTH, seed=42, batch=1)
+    write_published_text(folder, length=LENGTH, batch=1)
     (folder / "prompts").mkdir()
     write_prompts(arithmetic_prompts([2, 4, 9], 3, 0), folder / "prompts/sums.jsonl")
     write_prompts([Prompt("Is it?", " Yes.", "easy")], folder / "prompts/mine.jsonl")

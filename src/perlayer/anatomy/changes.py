@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from perlayer.anatomy.matrices import layer_matrices
+from perlayer.anatomy.matrices import layer_matrices, neighbours_of
 from perlayer.depth.interventions import Intervention, Trace, UntouchedRun, rerun, skip
 from perlayer.model.decoder import Decoder
 from perlayer.model.initialization import random_stream
@@ -70,7 +70,7 @@ def matrices(decoder: Decoder, layer: int) -> dict[str, Tensor]:
 
 def neighbours(decoder: Decoder, layer: int) -> list[int]:
     """The layers before and after; the first and the last layer have one neighbour, and an only layer has none."""
-    return [other for other in (layer - 1, layer + 1) if 1 <= other <= decoder.config.layers]
+    return neighbours_of(layer, decoder.config.layers)
 
 
 def neighbour_average(decoder: Decoder, layer: int) -> dict[str, Tensor]:

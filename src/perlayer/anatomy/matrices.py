@@ -49,6 +49,11 @@ def in_float64(layers: list[Tensor]) -> list[Tensor]:
     return [matrix.double() for matrix in layers]
 
 
+def neighbours_of(layer: int, layers: int) -> list[int]:
+    """The layers before and after one, from 1; the first and the last have one neighbour, an only layer has none."""
+    return [other for other in (layer - 1, layer + 1) if 1 <= other <= layers]
+
+
 def short_name(name: str) -> str:
     """What a kind of matrix is called in tables: gate_proj."""
     return name.split(".")[-2]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from perlayer.anatomy.matrices import Matrices, layer_matrices, short_name
+from perlayer.anatomy.matrices import Matrices, layer_matrices, neighbours_of, short_name
 from perlayer.depth.ridge import Moments, Ridge
 from perlayer.depth.tables import SINGLE, Number
 from perlayer.model.decoder import Decoder
@@ -81,11 +81,6 @@ def sampled_entries(matrix: Tensor, entries: int) -> Tensor:
     The same for all matrices of as many entries. The first half is fitted to, the second measures.
     """
     return torch.randperm(matrix.numel(), generator=random_stream(SEED, "entries"))[:entries].to(matrix.device)
-
-
-def neighbours_of(layer: int, layers: int) -> list[int]:
-    """The layers before and after one, all from 1; the first and the last have one neighbour."""
-    return [other for other in (layer - 1, layer + 1) if 1 <= other <= layers]
 
 
 def describe(layers: Sequence[Tensor], entries: Tensor) -> Tensor:

@@ -9,10 +9,9 @@ from perlayer.anatomy.analyses import publish
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.environment import Machine
 from perlayer.model.published import load_published
-from perlayer.model.published_settings import PublishedSettings
+from perlayer.model.published_settings import SIZE, PublishedSettings
 from perlayer.training.process import prepare_process
 
-SIZE = "published"  # what the tables call the recipe of a model that is not ours
 SEED = 0  # of the draw that stands for such a model before training
 
 
