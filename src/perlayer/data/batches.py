@@ -35,10 +35,12 @@ def train_loader(shards: str | Path, batch_per_process: int, workers: int) -> St
     Returns:
         A loader of `{"tokens": int64 tensor (batch_per_process, sequence_length + 1)}`.
     """
-    from streaming import StreamingDataLoader, StreamingDataset
+    from streaming import StreamingDataLoader
+
+    from perlayer.data.local_shards import LocalShards
 
     with _alone_in_shared_memory():
-        data = StreamingDataset(
+        data = LocalShards(
             local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
         )
     return StreamingDataLoader(
