@@ -26,6 +26,7 @@ BENCHMARKS = (
     "depth_skipping",
     "growth",
     "tokenize_and_shard",
+    "local_shards",
     "nothing_to_do",
     "warehouse_load",
     "default_pipeline",
