@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from benchmarks.default_pipeline import busy_seconds, question_1, row_of
+from benchmarks.default_pipeline import busy_seconds, question_1, row_of, share_seconds
 from benchmarks.project import ROOT, SIZE
 from perlayer.params import load
 from perlayer.stage import TIMINGS
@@ -25,6 +25,20 @@ from perlayer.stage import TIMINGS
 )
 def test_busy_is_the_union_of_the_intervals_with_short_pauses(intervals, seconds):
     assert busy_seconds(intervals) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("part", "others", "seconds"),
+    [
+        ([], [(0, 10)], 0),
+        ([(0, 10)], [], 10),
+        ([(0, 10)], [(20, 30)], 10),
+        ([(0, 10)], [(0, 10)], 5),
+        ([(0, 10), (2, 6)], [(4, 12)], 4 + 2 * 2 / 3 + 4 / 2),  # alone to 4, then two of three, then one of two
+    ],
+)
+def test_stages_side_by_side_share_the_time(part, others, seconds):
+    assert share_seconds(part, [*part, *others]) == pytest.approx(seconds)
 
 
 @pytest.fixture
@@ -52,6 +66,12 @@ def test_minutes_against_a_bound(project):
     assert row.note == "slowest: train@a 530 s, shard 60 s"
     write(project, "train@a", start=1070.0, end=1000.0 + 20 * 60)
     assert [row_of("all", bound, STAGES, project).holds for bound in (15.0, 60.0)] == [False, True]
+
+
+def test_the_share_of_the_stages_that_are_needed(project):
+    write(project, "train@b", start=1070.0, end=1670.0)
+    row = row_of("part", 15.0, [*STAGES, "train@b"], project, needed=STAGES)
+    assert row.measured == pytest.approx((60 + 530 / 2) / 60) and "train@b" not in row.note
 
 
 def test_a_stage_of_two_arguments_is_found_under_the_name_that_dvc_gives_it(project):
