@@ -50,6 +50,7 @@ def own_dvc(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(side_by_side, "PAUSE", 0.0)
+    monkeypatch.setattr(side_by_side, "SHARE", 1)  # so that one process is given all three runs
     return tmp_path
 
 
@@ -75,11 +76,9 @@ def test_one_that_does_not_get_the_lock_tries_again(own_dvc):
     (own_dvc / "missed").touch()
     assert side_by_side.main(1) == 0
     assert sorted(lines(own_dvc, "ran")) == ALL
-    # three runs with their lenses: two of them together, and again, then what is left
     assert lines(own_dvc, "calls") == [
-        "repro train@a lens@a train@b lens@b",
-        "repro train@a lens@a train@b lens@b",
-        "repro train@c lens@c",
+        "repro train@a lens@a train@b lens@b train@c lens@c",
+        "repro train@a lens@a train@b lens@b train@c lens@c",
         "repro retrain_heads@a",
     ]
 
@@ -99,8 +98,9 @@ def test_what_dvc_says_before_any_stage_ends_it(own_dvc, capfd):
     assert not (own_dvc / "ran").exists() and "dvc.yaml is no YAML" in capfd.readouterr().out
 
 
-def test_later_portions_are_smaller():
-    work = side_by_side.Work([(f"train@{number}",) for number in range(10)], jobs=2)
+def test_later_portions_are_smaller_and_the_last_are_single(monkeypatch):
+    monkeypatch.setattr(side_by_side, "SHARE", 2)
+    work = side_by_side.Work([(f"train@{number}",) for number in range(12)], jobs=2)
     portions = [len(taken) for taken in iter(work.take, [])]
-    # a quarter of what is left each time, rounded up: of 10, 7, 5, 3, 2 and 1
-    assert portions == [3, 2, 2, 1, 1, 1]
+    # a quarter of what is left each time, rounded down, and one at least: of 12, 9, 7, 6, ...
+    assert portions == [3, 2, 1, 1, 1, 1, 1, 1, 1]

@@ -25,7 +25,7 @@ ROUNDS = (
     ("growth",),
 )
 FOLLOWED = {"train": "lens"}  # what follows at once on a stage of the same name
-SHARE = 2  # each process is given this part of what would be its share of all that is left
+SHARE = 4  # each process is given this part of what would be its share of all that is left
 LOCKED = "Unable to acquire lock"
 RUNNING = re.compile(r"Running stage '(.+)':")
 PAUSE = 2.0  # seconds before another try
@@ -56,7 +56,7 @@ class Work:
     def take(self) -> list[Unit]:
         """The next units for one process; none when all are dealt out."""
         with self.turn:
-            count = -(-len(self.left) // (SHARE * self.jobs))
+            count = max(1, len(self.left) // (SHARE * self.jobs))
             taken, self.left = self.left[:count], self.left[count:]
         return taken
 
