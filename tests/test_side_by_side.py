@@ -13,6 +13,10 @@ if [ "$1" = status ]; then
         "retrain_heads@a": [], "report": []}'
     exit 0
 fi
+if [ "$1" = stage ]; then
+    echo "plan lens@a train@a train@b train@c lens@b lens@c retrain_heads@a report"
+    exit 0
+fi
 if [ "$1" = commit ]; then
     echo "commit $3" >> calls
     exit 0

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
 ROUNDS = (
     ("train", "ladder"),
-    ("retrain_heads", "anatomy", "tuned_lens", "depth", "published"),
+    ("retrain_heads", "anatomy", "tuned_lens", "depth", "routing", "depth_maps", "published"),
     ("published_lens", "published_depth", "published_anatomy", "importance"),
     ("growth",),
 )
@@ -33,11 +33,22 @@ PAUSE = 2.0  # seconds before another try
 Unit = tuple[str, ...]  # stages of which each needs those before it
 
 
-def changed_stages(kinds: tuple[str, ...]) -> list[str]:
-    """The stages of some kinds that DVC would run, kind by kind."""
+def all_stages() -> list[str]:
+    """The stages of dvc.yaml."""
+    command = ["dvc", "stage", "list", "--all", "--name-only"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+
+def changed_stages() -> list[str]:
+    """The stages that DVC would run as things stand; those that read what they make may follow."""
     status = subprocess.run(["dvc", "status", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    changed = list(json.loads(status))
-    return [stage for kind in kinds for stage in changed if stage.partition("@")[0] == kind]
+    return list(json.loads(status))
+
+
+def of_kinds(stages: Iterable[str], kinds: tuple[str, ...]) -> list[str]:
+    """The stages of some kinds, kind by kind."""
+    stages = list(stages)
+    return [stage for kind in kinds for stage in stages if stage.partition("@")[0] == kind]
 
 
 def unit_of(stage: str) -> Unit:
@@ -112,11 +123,19 @@ def _after(units: list[Unit], stage: str, with_unit: bool) -> list[Unit]:
 
 
 def main(jobs: int) -> int:
-    """Run every stage of the rounds that is not up to date, `jobs` at a time; returns the exit status."""
+    """Run every stage of the rounds that is not up to date, `jobs` at a time; returns the exit status.
+
+    Once a round has had work, those after it are told all of their stages, and DVC leaves out what is up to date: to
+    ask it beforehand takes it as long.
+    """
     try:
+        stages, told_all = changed_stages(), False
         with ThreadPoolExecutor(jobs) as pool:
             for kinds in ROUNDS:
-                work = Work(map(unit_of, changed_stages(kinds)), jobs)
+                mine = of_kinds(stages, kinds)
+                if mine and not told_all:
+                    stages, told_all = all_stages(), True
+                work = Work(map(unit_of, mine), jobs)
                 ended = pool.map(lambda _, work=work: [reproduce(units) for units in iter(work.take, [])], range(jobs))
                 if not all(one for worker in list(ended) for one in worker):
                     return 1

@@ -77,8 +77,8 @@ def test_every_figure_is_written_as_image_and_as_numbers(drawn):
         assert pd.read_csv(drawn / f"{name}.csv").empty == (name in empty)
 
 
-def test_the_same_results_give_the_same_bytes(drawn, supervision_dir, tmp_path):
-    plot(supervision_dir, tmp_path)
+def test_the_same_results_give_the_same_bytes_by_any_number_of_processes(drawn, supervision_dir, tmp_path):
+    plot(supervision_dir, tmp_path, processes=2)
     for path in drawn.iterdir():
         assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
 

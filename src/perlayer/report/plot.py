@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from perlayer.questions import connect
 from perlayer.report.figures import FIGURES, style
 
 
-def plot(warehouse_dir: str | Path, figures_dir: str | Path) -> None:
+def plot(warehouse_dir: str | Path, figures_dir: str | Path, processes: int = 1) -> None:
     """Write NAME.png, NAME.svg and NAME.csv (the data drawn) of every figure to `figures_dir`.
 
-    The same tables give the same bytes. A figure without any of its runs says so.
+    The same tables give the same bytes, by any number of processes. A figure without any of its runs says so.
 
     Raises:
         UserError: the tables of the warehouse are missing or damaged.
     """
-    figures_dir = Path(figures_dir)
+    warehouse_dir, figures_dir = Path(warehouse_dir), Path(figures_dir)
     figures_dir.mkdir(parents=True, exist_ok=True)
+    names = list(FIGURES)
+    if processes == 1:
+        _draw(names, warehouse_dir, figures_dir)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        parts = [pool.submit(_draw, names[first::processes], warehouse_dir, figures_dir) for first in range(processes)]
+        for part in parts:
+            part.result()
+
+
+def _draw(names: Sequence[str], warehouse_dir: Path, figures_dir: Path) -> None:
     with connect(warehouse_dir) as connection, style.theme():
-        for name, figure in FIGURES.items():
-            style.save(figure.draw(connection), figure.data(connection), figures_dir, name)
+        for name in names:
+            style.save(FIGURES[name].draw(connection), FIGURES[name].data(connection), figures_dir, name)
