@@ -20,7 +20,7 @@ class WeightAverage(EMA):
         super().__init__(half_life=f"{half_life}ba", update_interval="1ba")
 
     def match(self, event: Event, state: State) -> bool:
-        """As Composer does, but that all weights are averaged from the first update on, also those that it freezes."""
+        """As Composer does, but that all weights are averaged from the first update on, also those frozen in it."""
         waiting = not self.ema_started
         matches = super().match(event, state)
         if waiting and self.ema_started:
