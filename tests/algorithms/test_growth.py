@@ -6,17 +6,19 @@ import pytest
 import torch
 from composer.core import Algorithm, Event
 
+from perlayer.algorithms.ema.algorithm import WeightAverage
 from perlayer.algorithms.growth.algorithm import Growth, scale_layers, stage_at
 from perlayer.algorithms.growth.compute import relative_cost
 from perlayer.algorithms.growth.settings import Settings
 from perlayer.algorithms.growth.stages import Stage, by_importance, plan_stages
-from perlayer.errors import InvalidValue
+from perlayer.errors import InvalidValue, UserError
 from perlayer.losses.reading import LayerMetric, Reading
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.flops import training_flops
+from perlayer.params import load
+from perlayer.plan import check_params
 from perlayer.training.composer_model import PerLayerModel
-from perlayer.training.settings import parse_run
 
 SIX = Settings(protocol="six_stages")
 
@@ -68,6 +70,10 @@ def test_by_importance_the_most_important_layers_come_first():
     assert [stage["share"] for stage in settings.stages] == [0.30, 0.20, 0.20, 0.10, 0.05]
     assert (settings.excluded, settings.protocol) == ([4], None)
     assert layers_of(plan_stages(settings, 7, 100)) == [(2, 7), (5,), (1,), (6,), (3,), ()]
+    for layers, sizes in ((7, [2, 2, 1, 1, 1]), (12, [3, 3, 2, 2, 2])):  # evenly, the first stages one more
+        even = by_importance(Settings(protocol="by_importance"), list(range(layers, 0, -1)), [])
+        assert [len(stage["layers"]) for stage in even.stages] == sizes
+        assert sum((stage["layers"] for stage in even.stages), []) == list(range(1, layers + 1))
     few = by_importance(Settings(protocol="by_importance"), [1.0, 3.0], [])
     assert [stage["layers"] for stage in few.stages] == [[2], [1]]
     assert by_importance(Settings(protocol="by_importance"), [1.0], [1]).stages == []
@@ -205,6 +211,8 @@ def test_the_cost_of_a_stage_is_logged_at_its_first_update():
             {"stages": [{"layers": [1], "share": 0.5}], "excluded": [1]},
             "excluded: expected layers that no stage trains, found [1]",
         ),
+        ({"stages": [{"layers": [2, 1, 2], "share": 0.5}]}, "stages: expected each layer once, found [2, 1, 2]"),
+        ({"protocol": "six_stages", "excluded": [1, 1]}, "excluded: expected each layer once, found [1, 1]"),
         ({"protocol": "six_stages", "outside": "half"}, "outside: expected trained or frozen, found 'half'"),
     ],
 )
@@ -216,7 +224,35 @@ def test_what_is_wrong_is_named(keys, message):
 
 def test_a_layer_that_the_model_lacks_is_named():
     with pytest.raises(InvalidValue, match="growth: expected layers from 1 to 3, found 4"):
-        Settings(protocol="six_stages", excluded=[4]).check_layers(3)
-    keys = {"residual": "sandwich", "readouts": "none", "seed": 0, "layers": 2}
-    with pytest.raises(Exception, match=r"params\.yaml: runs\.mine\.growth: expected layers from 1 to 2, found 3"):
-        parse_run({"runs": {"mine": {**keys, "growth": {"stages": [{"layers": [3], "share": 0.5}]}}}}, "mine")
+        Settings(protocol="six_stages", excluded=[4]).check_depth(3)
+
+
+@pytest.mark.parametrize("section", ["runs", "growth.runs", "ladder.runs"])
+@pytest.mark.parametrize("layers", [None, 2])
+def test_it_is_named_where_it_stands_before_any_work(section, layers):
+    params = load()
+    usual = params["recipes"][params["size"]]["model"]["layers"]
+    keys = {"residual": "sandwich", "readouts": "none", "seed": 0, "growth": {"protocol": "six_stages"}}
+    keys["growth"]["excluded"] = [99]
+    runs = params["runs"] if section == "runs" else params[section.split(".")[0]]["runs"]
+    runs["mine"] = keys if layers is None else {**keys, "layers": layers}
+    least = min(usual, 3) if section == "ladder.runs" else usual  # the rung below has three
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    expected = f"params.yaml: {section}.mine.growth: expected layers from 1 to {layers or least}, found 99"
+    assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("outside", ["trained", "frozen"])
+def test_an_average_of_the_weights_is_of_all_of_them(train, outside):
+    """Also of those that are frozen when it begins, against the recursion written out: half is forgotten in two."""
+    settings = Settings(stages=[{"layers": [2], "share": 0.5}], outside=outside)
+    average, watch = WeightAverage(half_life=2), Watch()
+    model, _ = train([Growth(settings, 6), average, watch], steps=6)
+    expected = {name: weight for name, (weight, _) in watch.seen[0].items()}
+    for seen in watch.seen[1:]:
+        expected = {name: 0.5**0.5 * expected[name] + (1 - 0.5**0.5) * seen[name][0] for name in expected}
+    found = dict(average.ema_model.named_parameters())
+    assert found.keys() == {name for name, _ in model.named_parameters()}
+    for name, weight in expected.items():
+        torch.testing.assert_close(found[f"decoder.{name}"], weight, rtol=1e-5, atol=1e-7)

@@ -161,6 +161,9 @@ def test_a_model_of_one_layer_has_no_neighbours():
     from by_hand import decoder_of
 
     decoder = decoder_of("pre_ln", layers=1, sequence_length=LENGTH)
-    metrics = {one.metric for one in measure_ablation(decoder, some_text(), settings())}
-    assert metrics == {"skip", "mean_ablation", "log_perplexity", "documents", "targets"}
-    assert all(isinstance(one, Number) for one in measure_ablation(decoder, some_text(), settings()))
+    numbers = measure_ablation(decoder, some_text(), settings())
+    assert {one.metric for one in numbers} == {"skip", "mean_ablation", "log_perplexity", "documents", "targets"}
+    assert all(isinstance(one, Number) for one in numbers)
+    # nor an average of them: it is as important as skipping it says
+    skipped = found_of(numbers, "skip")[1, None]
+    assert importance_of(dissections_table("mine", "tiny", "ablation", numbers)).importance == [skipped]

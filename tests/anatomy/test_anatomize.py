@@ -90,8 +90,11 @@ def test_a_wrong_list_is_named_before_any_work(section, said):
     ("key", "value", "said"),
     [
         ("sequences", 1, "expected at least 2, found 1"),
-        ("resamples", 39, "expected at least 40, for an interval of 95 %, found 39"),
-        ("entries", 0, "expected at least 1, found 0"),
+        ("resamples", 39, "expected at least 40, for an interval of 95 %, and at most 10000, found 39"),
+        ("resamples", 10**6, "expected at least 40, for an interval of 95 %, and at most 10000, found 1000000"),
+        ("entries", 3, "expected at least 4, two to fit to and two to measure on, found 3"),
+        ("strengths", [0.1, 0.5], "expected 0.1 and 1.0 among them, which are compared, found [0.1, 0.5]"),
+        ("strengths", [0.05, 1.0], "expected 0.1 and 1.0 among them, which are compared, found [0.05, 1.0]"),
         ("strengths", [0.1, 1.5], "expected rising numbers above 0 and up to 1, found"),
         ("strengths", [0.5, 0.1], "expected rising numbers above 0 and up to 1, found"),
         ("strengths", ["much"], "expected rising numbers above 0 and up to 1, found"),

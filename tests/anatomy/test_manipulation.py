@@ -62,7 +62,7 @@ def test_weights_go_a_part_of_the_way(kind):
 
 def test_scaling_by_nine_tenths_is_strength_one_tenth():
     decoder = decoder_of("pre_ln", sequence_length=LENGTH)
-    numbers = measure_manipulation(decoder, some_text(), [LAYER], settings(strengths=[0.1]))
+    numbers = measure_manipulation(decoder, some_text(), [LAYER], settings())
     before = nats_of(decoder)
     with torch.no_grad():
         for parameter in decoder.model.layers[LAYER - 1].parameters():

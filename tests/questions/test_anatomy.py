@@ -8,6 +8,7 @@ import pytest
 from made_up_anatomy import KINDS, PROFILE, anatomy, scaled
 
 from perlayer import questions
+from perlayer.anatomy.rank_correlation import rank_correlation
 from perlayer.questions import a1, a2, a3, a4, a5, a6
 
 PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
@@ -61,22 +62,42 @@ def test_importance_that_spans_decades_and_harm(judge):
     assert "changes perplexity by -0.8 % (layer 6) to +3,000 % (layer 1)." in verdict
     named = "layers 1 and 2 would be called critical, layer 3 would be called important"
     assert named in verdict and "layer 6 would be called anti" in verdict
-    assert "Perplexity falls beyond doubt without layer 6 of seed_0" in verdict and "of 4 models." in verdict
+    harm = "Perplexity falls without layer 6 of seed_0, layer 6 of seed_1, layer 6 of seed_2 and layer 6 of separate: "
+    assert harm + "of 24 intervals of 4 models those lie below 0, where chance alone would put one in forty." in verdict
 
 
 def test_importance_in_the_second_half_and_no_harm(judge):
     claims, verdict, _ = judge(a2.QUESTION, importance=[5.0, 6.0, 7.0, 80.0, 90.0, 70.0])
     assert [holds for _, holds in claims] == ["yes", "no", "no"]
-    assert "No layer of any of 3 models does harm" in verdict
+    assert "No layer does harm: of 18 intervals of 3 models none lies below 0." in verdict
     claims, _, _ = judge(a2.QUESTION, importance=[5.0, 5.1, 5.2, 5.3, 5.4, 5.5])
     assert claims[0][1] == "within noise"  # intervals are a tenth of that
 
 
-@pytest.mark.parametrize("p, holds", [(0.003, "yes"), (0.2, "within noise"), (0.96, "no")])
-def test_recovery_is_held_against_chance(judge, p, holds):
-    claims, verdict, state = judge(a3.QUESTION, rank_correlation=(0.7, p))
-    assert claims == [(f"rank correlation +0.70 (p {p:.3f}, 6 layers)", holds)] and state == "measured"
-    assert f"is +0.70 in seed_0 (p {p:.3f}), +0.70 in seed_1" in verdict
+@pytest.mark.parametrize("least, holds", [(-0.3, "yes"), (0.3, "no"), (0.0, "within noise")])
+def test_claim_and_verdict_mean_the_same_by_harm(judge, least, holds):
+    """An interval below 0, however near; here they reach a tenth of the change to both sides."""
+    claims, verdict, _ = judge(a2.QUESTION, importance=[50.0, 40.0, 30.0, 20.0, 10.0, least])
+    assert claims[2][1] == holds
+    assert ("Perplexity falls without layer 6 of seed_0" in verdict) == (holds == "yes")
+    assert ("No layer does harm" in verdict) == (holds != "yes")
+
+
+# When six layers recover, from the least important one: nearly the best order, a middling one, and the two worst.
+@pytest.mark.parametrize(
+    "order, holds",
+    [
+        ([1, 2, 3, 4, 6, 5], "yes"),
+        ([1, 6, 2, 5, 3, 4], "within noise"),
+        ([6, 4, 5, 3, 1, 2], "no"),
+        ([6, 5, 4, 3, 2, 1], "no"),
+    ],
+)
+def test_recovery_is_held_against_chance(judge, order, holds):
+    rho, p, p_low = rank_correlation(range(6), order)
+    claims, verdict, state = judge(a3.QUESTION, rank_correlation=(rho, p, p_low))
+    assert claims == [(f"rank correlation {rho:+.2f} (p {p:.3f}, 6 layers)", holds)] and state == "measured"
+    assert f"is {rho:+.2f} in seed_0 (p {p:.3f}), {rho:+.2f} in seed_1" in verdict
     assert "In seed_0, layers 1 and 2 of 6 had not recovered after 60 updates." in verdict
     assert "In seed_0, layer 6 needed none." in verdict
 
@@ -99,8 +120,9 @@ def test_scaling_that_is_mild_only_because_it_is_little(judge):
     kinds = PROFILE["manipulations"] | {"noise": (0.1, 500.0)}
     _, verdict, _ = judge(a4.QUESTION, manipulations=kinds)
     assert "what sets scaling by 0.9 apart is how little it changes, not how." in verdict
-    claims, _, _ = judge(a4.QUESTION, manipulations=PROFILE["manipulations"] | {"noise": (0.1, 0.5)})
+    claims, verdict, _ = judge(a4.QUESTION, manipulations=PROFILE["manipulations"] | {"noise": (0.1, 0.5)})
     assert claims[0][1] == "no"
+    assert "scaling is not the mildest." in verdict and "sets scaling by 0.9 apart" not in verdict
 
 
 def test_correlations_are_held_against_independent_layers(judge):
@@ -108,7 +130,7 @@ def test_correlations_are_held_against_independent_layers(judge):
     assert [holds for _, holds in claims] == ["yes", "no"] and state == "measured"
     assert claims == [("-0.400; -0.500 before training", "yes"), ("+0.120 from -0.520", "no")]
     assert "-0.50 is what independent layers give" in verdict
-    assert "neighbouring layers are a little more alike than independent ones." in verdict
+    assert "neighbouring layers are more alike than independent ones." in verdict
     assert "The first principal component explains 50.0 % of the variance over layers, +30.0 points" in verdict
 
 
@@ -123,7 +145,7 @@ def test_the_null_is_no_structure(judge):
     claims = [anatomy(run, correlation=-0.7 + 0.001 * f) for run, f in zip(runs, SEEDS)]
     with made_up.in_memory(pd.concat(claims, ignore_index=True), runs, 6, a5.QUESTION) as connection:
         assert connection.execute("SELECT holds FROM claims").fetchall() == [("yes",), ("yes",)]
-        assert "alternate a little more" in a5.QUESTION.verdict(connection)
+        assert "alternate more" in a5.QUESTION.verdict(connection)
 
 
 @pytest.mark.parametrize("question", TAKEN_APART)
@@ -137,6 +159,42 @@ def test_without_models_nothing_has_been_run(judge, question):
 def test_one_seed_settles_nothing(judge, question):
     _, verdict, state = judge(question, seeds=(1.0,), separate={})
     assert state == "testing" and "noise not known: no seeds" in verdict
+
+
+SHALLOW = {
+    "importance": [50.0, 10.0], "skip": [50.0, 10.0], "replaced": [5.0, 6.0], "order": [2, 1], "steps": [],
+    "manipulated": {2: 1.0}, "explained": [1.0], "explained_independent": [1.0], "rank_correlation": None,
+}  # fmt: skip
+
+
+def shallow(question, **profile):
+    """The claims, verdict and numbers of a question where the models have fewer layers, as many as their importance."""
+    runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in range(3)}
+    tables = [anatomy(run, **SHALLOW | profile) for run in runs]
+    with made_up.in_memory(pd.concat(tables, ignore_index=True), runs, 2, question) as connection:
+        claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
+        return claims, question.verdict(connection), connection.execute(question.numbers).df()
+
+
+def test_two_layers_have_no_other_order_and_no_second_change():
+    claims, verdict, _ = shallow(a1.QUESTION)
+    # 0.3 and once 0.5 over seven kinds, and 0.015 for the layers; three of ten layers are one of two
+    assert claims[0] == ("0.344; -0.010 before training", "yes") and claims[3][1] == "no run"
+    assert "beside -0.010 before training: neighbours tell more of an entry than chance does." in verdict
+    claims, verdict, numbers = shallow(a5.QUESTION)
+    assert {holds for _, holds in claims} == {"no run"}
+    assert verdict.startswith("The finished models of the recipe's depth have fewer than the 3 layers that it takes.")
+    assert len(numbers) == len(KINDS) and numbers["correlation"].isna().all()
+    assert (numbers["first_component"] == 1).all()
+    claims, verdict, _ = shallow(a3.QUESTION)
+    assert verdict == "No layer of a finished model of the recipe's depth has been trained back yet."
+
+
+@pytest.mark.parametrize("question", [a1.QUESTION, a2.QUESTION])
+def test_one_layer_has_no_neighbours(question):
+    claims, verdict, _ = shallow(question, importance=[50.0], manipulated={1: 1.0}, explained=[])
+    assert {holds for _, holds in claims} == {"no run"}
+    assert verdict == "The finished models of the recipe's depth have fewer than the 2 layers that it takes."
 
 
 def test_growth_that_fails_is_said_to_fail():

@@ -116,6 +116,48 @@ def test_growth_stands_beside_uniform_training():
     assert sorted(height for _, height in singles[0]) == pytest.approx([0.16, 0.2])
 
 
+def test_each_way_of_growth_has_a_look_of_its_own():
+    stages = [{"layers": [1], "share": share} for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    grown = {
+        f"grown_{number}": ("growth", 0, {"growth": {"stages": [stage]}}, 100, 3.1 + 0.1 * number, [(1, 0.8)])
+        for number, stage in enumerate(stages)
+    }
+    grown |= {"baseline": made_up_growth.RUNS["baseline"], "seed_1": made_up_growth.RUNS["probes_seed_1"]}
+    with made_up_growth.in_memory(grown) as connection:
+        figure = settled(growth, connection)
+    (legend,) = figure.legends
+    looks = {(line.get_color(), line.get_marker()) for line in legend.get_lines()}
+    assert len(legend.get_texts()) == len(looks) == 6  # and uniform training
+    left, right = figure.axes
+    assert {height for ends in left.collections for _, height in offsets(ends)} >= {3.1, 3.2, 3.3, 3.4, 3.5}
+    assert sum(len(dots.get_offsets()) for dots in right.collections if hasattr(dots, "get_offsets")) >= 5
+
+
+def test_growth_beside_two_longer_trainings_is_drawn_beside_each():
+    runs = made_up_growth.RUNS | {"longer": ("growth", 0, {"steps": 81}, 81, 3.0, [])}
+    with made_up_growth.in_memory(runs) as connection:
+        table = growth.data(connection)
+    equal = table[table["budget"] == "equal compute"].sort_values("baseline_steps")
+    assert list(equal["baseline_steps"]) == [80, 81]  # one row a pair
+    assert list(equal["mean_difference"]) == pytest.approx([0.15, 0.2]) == list(equal["difference"])
+
+
+def test_recovery_says_what_is_missing(gather):
+    run = {"baseline": made_up.RUNS["baseline"]}
+    for profile, said in (
+        ({"steps": [], "rank_correlation": None}, "No layer has been trained back yet."),
+        (
+            {
+                "importance": [50.0], "skip": [50.0], "steps": [60], "remaining": [9.0], "manipulated": {1: 1.0},
+                "explained": [], "rank_correlation": None,
+            },
+            "An only layer has no neighbours\nby which importance goes.",
+        ),
+    ):  # fmt: skip
+        with questions.connect(gather(run, run, {("anatomy", "baseline"): anatomy("baseline", **profile)})) as some:
+            assert said in texts(settled(recovery, some))
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("module", MODULES)
 def test_one_model_of_few_layers_and_a_published_one(gather, module):

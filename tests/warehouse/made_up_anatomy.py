@@ -28,7 +28,7 @@ PROFILE: dict[str, Any] = {
     },
     "steps": [60, 60, 40, 20, 5, 0],
     "remaining": [30.0, 10.0, 4.0, 4.0, 4.0, 3.0],  # up to 5 counts as recovered
-    "rank_correlation": (0.99, 0.003),
+    "rank_correlation": (0.99, 0.003, 0.999),  # and how likely chance gives one as high, and one as low
     "correlation": -0.4,
     "correlation_initial": -0.5,
     "correlation_independent": -0.52,
@@ -62,20 +62,23 @@ def anatomy(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
             add(analysis, metric, layer, percent + value * abs(percent), sublayer, stat, strength)
 
     for layer in range(1, layers + 1):
-        change("ablation", "neighbour_average", layer, profile["importance"][layer - 1])
+        if layers > 1:
+            change("ablation", "neighbour_average", layer, profile["importance"][layer - 1])
+            replaced = profile["replaced"][layer - 1]
+            change("replacement", "replaced", profile["order"][layer - 1], replaced, strength=layer)
         for sublayer, share in ((None, 1.0), ("attention", 0.5), ("mlp", 0.25)):
             change("ablation", "skip", layer, share * profile["skip"][layer - 1], sublayer)
             change("ablation", "mean_ablation", layer, 0.5 * share * profile["skip"][layer - 1], sublayer)
-        change("replacement", "replaced", profile["order"][layer - 1], profile["replaced"][layer - 1], strength=layer)
         if profile["steps"]:
             add("recovery", "recovery_steps", layer, profile["steps"][layer - 1])
             add("recovery", "recovered", layer, profile["remaining"][layer - 1] <= 5)
             add("recovery", "perturbation", layer, 2 * profile["remaining"][layer - 1])
             add("recovery", "remaining", layer, profile["remaining"][layer - 1])
-        for kind in KINDS:
+        for kind in KINDS if layers > 1 else ():
             add("predictability", "r2", layer, profile["r2"][kind] + 0.01 * layer, kind)
             add("predictability", "r2_initial", layer, profile["r2_initial"], kind)
-            add("predictability", "r2_shuffled", layer, profile["r2_shuffled"], kind, "mean")
+            if layers > 2:
+                add("predictability", "r2_shuffled", layer, profile["r2_shuffled"], kind, "mean")
             add("predictability", "r2_entries_alone", layer, 0.5 * profile["r2"][kind], kind)
             for penalty, factor in ((1e-3, 1.0), (1.0, 0.8)):
                 add("predictability", "r2_by_penalty", layer, factor * profile["r2"][kind], kind, strength=penalty)
@@ -94,7 +97,8 @@ def anatomy(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
             change("manipulation", kind, layer, factor * tenth, strength=0.1)
             change("manipulation", kind, layer, factor * whole, strength=1.0)
     if profile["rank_correlation"]:
-        for metric, value in zip(("rank_correlation", "rank_correlation_p"), profile["rank_correlation"]):
+        names = ("rank_correlation", "rank_correlation_p", "rank_correlation_p_low")
+        for metric, value in zip(names, profile["rank_correlation"], strict=True):
             add("recovery", metric, layers, value)
     table = pd.DataFrame(rows).assign(run=run, size=size, other_layer=None, text=None, position=None, token=None)
     types = {

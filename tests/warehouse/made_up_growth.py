@@ -13,16 +13,13 @@ RUNS = {
     "grown_seed_1": ("growth", 1, GROWTH, 100, 3.26, [(1, 0.6), (51, 1.0)]),
     "grown_half": ("growth", 0, GROWTH | {"steps": 50}, 50, 3.4, [(1, 0.5), (41, 1.0)]),
     "wide": ("ladder", 0, {}, 100, 1.0, []),
-    "separate": ("runs", 0, {}, 100, 1.0, []),
+    "separate": ("runs", 0, {"readouts": "separate"}, 100, 1.0, []),
 }
 
 
 def in_memory(runs=RUNS, question=None):
     """A connection to growth and uniform runs."""
-    definitions = {
-        run: {**PLAIN, "readouts": "separate" if run == "separate" else "none", "seed": seed, **keys}
-        for run, (_, seed, keys, *_) in runs.items()
-    }
+    definitions = {run: {**PLAIN, "seed": seed, **keys} for run, (_, seed, keys, *_) in runs.items()}
     losses = [
         {"run": run, "layer": 6, "step": steps, "split": "val", "value": loss}
         for run, (_, _, _, steps, loss, _) in runs.items()

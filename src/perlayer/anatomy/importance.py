@@ -12,8 +12,6 @@ import pyarrow.parquet as parquet
 from perlayer.anatomy.categories import category
 from perlayer.errors import UserError
 
-ABLATION = {"analysis": "ablation", "metric": "neighbour_average", "sublayer": None}
-
 
 @dataclass(frozen=True)
 class Importance:
@@ -26,22 +24,26 @@ class Importance:
 def importance_of(table: pa.Table) -> Importance:
     """The importance of each layer: the degradation where it has its neighbours' average weights.
 
+    An only layer has no neighbours; its importance is the degradation where it is skipped.
+
     Args:
         table: the numbers of one model, as `anatomy` leaves them.
 
     Raises:
         UserError: the table does not have that number, with its interval, once for each layer.
     """
+    columns = ["analysis", "metric", "sublayer", "layer", "stat", "value"]
+    ablation = [row for row in table.select(columns).to_pylist() if row["analysis"] == "ablation"]
+    whole = [row for row in ablation if row["sublayer"] is None]
+    way = "skip" if {row["layer"] for row in whole} == {1} else "neighbour_average"
+    rows = [row for row in whole if row["metric"] == way]
     found: dict[str, dict[int, float]] = {"mean": {}, "low": {}, "high": {}}
-    count = 0
-    for row in table.select([*ABLATION, "layer", "stat", "value"]).to_pylist():
-        if all(row[key] == value for key, value in ABLATION.items()):
-            found[row["stat"]][row["layer"]] = row["value"]
-            count += 1
+    for row in rows:
+        found[row["stat"]][row["layer"]] = row["value"]
     means = found["mean"]
     layers = sorted(means)
-    if not layers or layers != list(range(1, len(layers) + 1)) or count != 3 * len(layers):
-        raise UserError(f"expected the degradation by neighbour_average of each layer from 1, found layers {layers}")
+    if not layers or layers != list(range(1, len(layers) + 1)) or len(rows) != 3 * len(layers):
+        raise UserError(f"expected the degradation by {way} of each layer from 1, found layers {layers}")
     anti = [layer for layer in layers if category(*(found[stat][layer] for stat in found)) == "anti"]
     return Importance([means[layer] for layer in layers], anti)
 

@@ -32,7 +32,8 @@ ENTRIES_AT_ONCE = 2**20
 def measure_predictability(trained: Matrices, initial: Matrices, settings: AnatomySettings) -> list[Number]:
     """R2 of the matrices of each layer, predicted from the layers before and after, on entries that were not fitted.
 
-    - `r2`; `r2_initial` before training; `r2_shuffled` with the layers in another order, mean over eight of them.
+    - `r2`; `r2_initial` before training; `r2_shuffled` with the layers in another order, mean over eight of them; two
+      layers have no other.
     - `r2_entries_alone`: without means and standard deviations of rows and columns.
     - `r2_by_penalty`: with the penalty `strength`.
 
@@ -144,10 +145,23 @@ def neighbour_r2(described: Tensor, penalty: float = PENALTY) -> list[float]:
 
 
 def shuffled_r2(described: Tensor) -> list[float]:
-    """The same when the neighbours of a layer are others: mean over random orders of the layers."""
-    draw, found = random.Random(SEED), [[] for _ in described]
-    for _ in range(SHUFFLES):
-        order = draw.sample(range(len(described)), len(described))
+    """The same when the neighbours of a layer are others: mean over random orders of the layers; none of two layers."""
+    found = [[] for _ in described]
+    for order in other_orders(len(described)):
         for place, r2 in zip(order, neighbour_r2(described[order])):
             found[place].append(r2)
     return [fmean(each) for each in found if each]
+
+
+def other_orders(layers: int) -> list[list[int]]:
+    """Random orders of layers, from 0, in which none has the neighbours that it has; two layers have no such order."""
+    if layers < 3:
+        return []
+    own = [set(neighbours_of(layer, layers)) for layer in range(1, layers + 1)]
+    draw, orders = random.Random(SEED), []
+    while len(orders) < SHUFFLES:
+        order = draw.sample(range(layers), layers)
+        beside = [{order[place - 1] + 1 for place in neighbours_of(place, layers)} for place in range(1, layers + 1)]
+        if all(beside[place] != own[layer] for place, layer in enumerate(order)):
+            orders.append(order)
+    return orders

@@ -12,9 +12,10 @@ from perlayer.depth.tables import SINGLE, Number
 def measure_recovery_order(ablation: Sequence[Number], recovery: Sequence[Number]) -> list[Number]:
     """Spearman's rank correlation of recovery with importance over layers, at the last of them.
 
-    `rank_correlation`, and `rank_correlation_p`, how likely one at least as high is by chance. Importance is what the
-    neighbours' average does to perplexity. A layer recovers later the more updates it takes; of those that are not back
-    at the end, the more remains. No numbers where all layers recover alike, or none has been trained back.
+    `rank_correlation`, and how likely chance gives one at least as high, `rank_correlation_p`, or at most as high,
+    `rank_correlation_p_low`. Importance is what the neighbours' average does to perplexity. A layer recovers later the
+    more updates it takes; of those that are not back at the end, the more remains. No numbers where all layers recover
+    alike, or none has been trained back.
 
     Args:
         ablation: as `measure_ablation`; `recovery` as `measure_recovery`.
@@ -36,5 +37,5 @@ def measure_recovery_order(ablation: Sequence[Number], recovery: Sequence[Number
     correlation = rank_correlation([importance[layer] for layer in layers], [order.index(each) for each in late])
     if correlation is None:
         return []
-    names = ("rank_correlation", "rank_correlation_p")
+    names = ("rank_correlation", "rank_correlation_p", "rank_correlation_p_low")
     return [Number(layers[-1], None, metric, SINGLE, value) for metric, value in zip(names, correlation)]

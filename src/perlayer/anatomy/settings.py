@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from perlayer.errors import require
 from perlayer.params import MOST_STEPS, is_number, names
 
+MOST_RESAMPLES = 10_000  # each holds a number a document
+NAMED_STRENGTHS = (0.1, 1.0)  # scaling by 0.9, and the whole way
+
 
 @dataclass(frozen=True)
 class AnatomyRuns:
@@ -41,12 +44,16 @@ class AnatomySettings:
     def __post_init__(self):
         for key in ("sequences", "recovery_sequences"):
             require(getattr(self, key) >= 2, key, "at least 2", getattr(self, key))
-        require(self.resamples >= 40, "resamples", "at least 40, for an interval of 95 %", self.resamples)
-        for key in ("tokens_at_once", "entries", "manipulated_layers", "recovery_batch", "recovery_every"):
+        expected = f"at least 40, for an interval of 95 %, and at most {MOST_RESAMPLES}"
+        require(40 <= self.resamples <= MOST_RESAMPLES, "resamples", expected, self.resamples)
+        require(self.entries >= 4, "entries", "at least 4, two to fit to and two to measure on", self.entries)
+        for key in ("tokens_at_once", "manipulated_layers", "recovery_batch", "recovery_every"):
             require(getattr(self, key) >= 1, key, "at least 1", getattr(self, key))
         fits = all(is_number(strength) and 0 < strength <= 1 for strength in self.strengths)
         rises = bool(self.strengths) and fits and self.strengths == sorted(set(self.strengths))
         require(rises, "strengths", "rising numbers above 0 and up to 1", self.strengths)
+        named = all(strength in self.strengths for strength in NAMED_STRENGTHS)
+        require(named, "strengths", "0.1 and 1.0 among them, which are compared", self.strengths)
         for key in ("noise", "recovery_learning_rate", "recovery_within"):
             require(getattr(self, key) > 0, key, "a positive number", getattr(self, key))
         expected = f"from 0 to {MOST_STEPS} updates"

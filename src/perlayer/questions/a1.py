@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.made_of import ABOUT_BASELINE, UNTAKEN, baseline, beside, findings, in_percent
+from perlayer.questions.made_of import ABOUT_BASELINE, baseline, beside, findings, in_percent, unmeasured
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import beyond, claims_fared, noise_of
 
@@ -12,23 +12,25 @@ from perlayer.questions.wording import beyond, claims_fared, noise_of
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """How well weights are predicted beside chance, how much hangs on the penalty, and what replaced layers cost."""
     if not findings(connection, "r2"):
-        return UNTAKEN
+        return unmeasured(connection, 2)
     sentences = [*_predicted(connection), *_penalties(connection), *_replaced(connection)]
     sentences += beside(connection, "r2", "R2 is")
     return " ".join([*sentences, claims_fared(connection, "A1")])
 
 
 def _predicted(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    named = ("r2", "r2_initial", "r2_shuffled", "r2_over_initial", "r2_over_shuffled")
-    found = [baseline(connection, name) for name in named]
-    if None in found:
+    named = ("r2", "r2_initial", "r2_over_initial", "r2_shuffled", "r2_over_shuffled")
+    r2, initial, over_initial, shuffled, over_shuffled = (baseline(connection, name) for name in named)
+    if r2 is None or initial is None or over_initial is None:
         return []
-    r2, initial, shuffled, *over = found
-    better = all(one.mean > 0 and beyond(one.mean, one.noise) for one in (r2, *over))
+    above = [one for one in (r2, over_initial, over_shuffled) if one is not None]
+    better = all(one.mean > 0 and beyond(one.mean, one.noise) for one in above)
+    # two layers have the same neighbours in any order
+    reordered = "" if shuffled is None else f" and {shuffled.mean:.3f} with the layers in other orders"
     return [
         f"In the baseline R2 is {r2.mean:.3f} over all layers and kinds of matrix ({noise_of(r2.noise)}), beside "
-        f"{initial.mean:.3f} before training and {shuffled.mean:.3f} with the layers in other orders: neighbours tell "
-        f"{'more' if better else 'no more'} of an entry than chance does."
+        f"{initial.mean:.3f} before training{reordered}: neighbours tell {'more' if better else 'no more'} of an "
+        "entry than chance does."
     ]
 
 
@@ -65,9 +67,10 @@ QUESTION = Question(
         "Each matrix of a layer is predicted entry by entry from the same matrix of the layers before and after, by "
         "ridge regression on their entries there and on mean and standard deviation of their rows and columns; it is "
         "fitted to half of a sample of entries, and R2 is of the other half. Chance is what the same gives before "
-        "training, and with the layers in other orders: 0 is no better than the mean. Features, penalty and split are "
-        "ours, as the source does not publish its own. Then layers are replaced by their predictions, best predicted "
-        f"first, and perplexity is measured on held-out text. {ABOUT_BASELINE}"
+        "training, and with the layers in other orders, in which no layer has its own neighbours: 0 is no better than "
+        "the mean. Features, penalty and split are ours, as the source does not publish its own. Then layers are "
+        "replaced by their predictions, best predicted first, and perplexity is measured on held-out text. "
+        f"{ABOUT_BASELINE}"
     ),
     runs=sql("anatomy_runs"),
     numbers=sql("a1_numbers"),

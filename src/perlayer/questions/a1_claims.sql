@@ -1,5 +1,5 @@
--- Judged on the baseline: R2 must lie above 0, above that before training and above that with the layers in another
--- order; that of gate_proj above 0 and above that of every other kind; perplexity must rise with one layer replaced, and
+-- Judged on the baseline: R2 must lie above 0, above that before training and, of three layers and more, above that with the
+-- layers in another order; that of gate_proj above 0 and above that of every other kind; perplexity must rise with one layer replaced, and
 -- further with three of ten. Noise is that of view anatomy_findings.
 WITH
 published (position, quantity, published) AS (VALUES
@@ -19,7 +19,8 @@ wide AS (
     FROM found
 ),
 said (position, measured) AS (
-    SELECT 1, format('{:.3f}; {:.3f} before training, {:.3f} in another order', r2, initial, shuffled) FROM wide
+    SELECT 1, format('{:.3f}; {:.3f} before training', r2, initial)
+        || coalesce(format(', {:.3f} in another order', shuffled), '') FROM wide
     UNION ALL SELECT 2, format('{:.3f}', gate) FROM wide
     UNION ALL SELECT 3, in_percent(one) FROM wide
     UNION ALL SELECT 4, format('{} after {}', in_percent(one + more), in_percent(one)) FROM wide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.made_of import ABOUT_BASELINE, UNTAKEN, baseline, beside, findings, in_percent
+from perlayer.questions.made_of import ABOUT_BASELINE, baseline, beside, findings, in_percent, unmeasured
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import claims_fared, layers, listed, noise_of
 
@@ -16,9 +16,9 @@ LEAD = """
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
-    """Between what importance spans, which layers are called what, and whether any does harm in any seed."""
+    """Between what importance spans, which layers are called what, and whether any interval says that one does harm."""
     if not findings(connection, "importance_range"):
-        return UNTAKEN
+        return unmeasured(connection, 2)
     sentences = [*_span(connection), *_categories(connection), *_harm(connection)]
     words = "the most important layer's lead over the least, in nats of log-perplexity, is"
     sentences += beside(connection, "importance_range", words)
@@ -58,15 +58,19 @@ def _categories(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 def _harm(connection: duckdb.DuckDBPyConnection) -> list[str]:
     rows = connection.execute(
-        """SELECT run, list(layer ORDER BY layer) FILTER (category = 'anti')
+        """SELECT run, list(layer ORDER BY layer) FILTER (high < 0), count(*)
         FROM ablations JOIN anatomy_runs USING (run) WHERE way = 'neighbour_average' AND full_depth
         GROUP BY run ORDER BY run"""
     ).fetchall()
-    harmful = [f"{layers(some)} of {run}" for run, some in rows if some]
+    harmful = [f"{layers(some)} of {run}" for run, some, _ in rows if some]
+    models = "one model" if len(rows) == 1 else f"{len(rows)} models"
+    looked = f"of {sum(count for *_, count in rows)} intervals of {models}"
     if not harmful:
-        counted = "the model" if len(rows) == 1 else f"any of {len(rows)} models"
-        return [f"No layer of {counted} does harm: no interval that excludes 0 lies below -0.5 %."]
-    return [f"Perplexity falls beyond doubt without {listed(harmful)}, of {len(rows)} models."]
+        return [f"No layer does harm: {looked} none lies below 0."]
+    return [
+        f"Perplexity falls without {listed(harmful)}: {looked} those lie below 0, where chance alone would put one in "
+        "forty."
+    ]
 
 
 QUESTION = Question(

@@ -1,6 +1,7 @@
--- Judged on the baseline. The span of importance must exceed the intervals over documents of its ends, and the least
--- important layer lie below 0 by more than its own, both in the run of the lowest seed; the greatest importance of the
--- first half of the layers must exceed that of the second by more than the noise of view anatomy_findings. In nats.
+-- Judged on the baseline. The span of importance must exceed the intervals over documents of its ends, in the run of the
+-- lowest seed; the greatest importance of the first half of the layers must exceed that of the second by more than the
+-- noise of view anatomy_findings. Harm is an interval of that run that lies below 0, and is denied if all lie above. In
+-- nats.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'The importance of layers spans decades', '10^7: -0.6 % (L17) to +63,419 % (L11)'),
@@ -29,12 +30,14 @@ measured AS (
     FROM ends
     UNION ALL
     SELECT 2, format('layer {:.3g} of {}', layer, layers), [mean], [noise] FROM halves
-    UNION ALL
-    SELECT 3, format('least: {} (layer {})', in_percent(least.mean), least.layer), [-least.mean],
-        [least.high - least.mean]
-    FROM ends
 ),
-judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
+judged AS (
+    SELECT position, measured, judged(differences, noises) AS holds FROM measured
+    UNION ALL
+    SELECT 3, format('least: {} (layer {})', in_percent(min(mean)), arg_min(layer, mean)),
+        CASE WHEN min(high) < 0 THEN 'yes' WHEN min(low) > 0 THEN 'no' ELSE 'within noise' END
+    FROM layer_of HAVING count(*) > 0
+)
 SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds
 FROM published LEFT JOIN judged USING (position)
 ORDER BY position

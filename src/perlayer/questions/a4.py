@@ -37,7 +37,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def _equal(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    lead = baseline(connection, "scale_lead_at_equal_strength")
+    lead, whole = (baseline(connection, name) for name in ("scale_lead_at_equal_strength", "scale_lead"))
     if lead is None:
         return []
     text = (
@@ -48,7 +48,9 @@ def _equal(connection: duckdb.DuckDBPyConnection) -> list[str]:
         return [f"{text}, which does not set scaling apart."]
     if lead.mean > 0:
         return [f"{text}: scaling is the mildest even so."]
-    return [f"{text}: what sets scaling by 0.9 apart is how little it changes, not how."]
+    if whole is not None and whole.mean > 0 and beyond(whole.mean, whole.noise):
+        return [f"{text}: what sets scaling by 0.9 apart is how little it changes, not how."]
+    return [f"{text}: scaling is not the mildest."]
 
 
 NAMES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.made_of import ABOUT_BASELINE, UNTAKEN, baseline, beside, findings
+from perlayer.questions.made_of import ABOUT_BASELINE, baseline, beside, findings, unmeasured
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import beyond, claims_fared, noise_of
 
@@ -12,7 +12,7 @@ from perlayer.questions.wording import beyond, claims_fared, noise_of
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """How far the correlation lies from -0.50, which is what independent layers give, and components from theirs."""
     if not findings(connection, "delta_correlation"):
-        return UNTAKEN
+        return unmeasured(connection, 3)
     sentences = [*_correlation(connection), *_components(connection)]
     words = "how far it lies from that of independent layers is"
     sentences += beside(connection, "delta_excess", words, "{:+.3f}".format)
@@ -33,8 +33,8 @@ def _correlation(connection: duckdb.DuckDBPyConnection) -> list[str]:
     if not beyond(excess.mean, excess.noise):
         return [f"{text}: nothing says that training put a pattern there."]
     if excess.mean > 0:
-        return [f"{text}: neighbouring layers are a little more alike than independent ones."]
-    return [f"{text}: neighbouring layers alternate a little more than independent ones."]
+        return [f"{text}: neighbouring layers are more alike than independent ones."]
+    return [f"{text}: neighbouring layers alternate more than independent ones."]
 
 
 def _components(connection: duckdb.DuckDBPyConnection) -> list[str]:

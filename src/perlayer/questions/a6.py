@@ -45,7 +45,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
         Effect(*row)
         for row in connection.execute(
             """SELECT budget, way, pairs, compute / baseline_compute, mean_difference, noise FROM growth_effects
-            ORDER BY way, steps"""
+            ORDER BY way, steps, baseline_steps"""
         ).fetchall()
     ]
     if not effects:
@@ -85,7 +85,7 @@ QUESTION = Question(
         "Growth training goes through stages in which only some layers train, those that matter most longest, and ends "
         "with one in which all do. Stages follow the source's six by relative depth, or the importance (A2) of a "
         "finished model's layers. Beside it stands uniform training of the same seed, on the same data in the same "
-        "order: at equal steps, at equal compute, and with more steps than growth has. Compute counts an update of the "
+        "order: at equal steps, at equal compute, and with about twice the steps. Compute counts an update of the "
         "whole model as one; where layers are frozen, the gradients of their weights are saved. The source's loss of "
         "0.127 is that of a model which knows a tiny text by heart. What counts as noise is three standard errors over "
         "pairs of one seed, and with fewer than three pairs never less than how far uniform runs end apart."
@@ -94,7 +94,7 @@ QUESTION = Question(
     numbers=sql("a6_numbers"),
     numbers_title="Validation loss of growth training beside uniform training",
     signed=("difference",),
-    testing="SELECT coalesce(max(pairs), 0) < 3 FROM growth_effects",
+    testing="SELECT coalesce(max(pairs), 0) < 3 FROM growth_effects WHERE residual = 'sandwich' AND full_depth",
     claims=sql("a6_claims"),
     figures=("growth",),
     verdict=verdict,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import duckdb
+
 from perlayer.questions import depth_use
 from perlayer.questions.depth_use import NOISE
 
@@ -15,6 +17,14 @@ ABOUT_BASELINE = f"The claims are about the baseline. {NOISE}"
 findings = partial(depth_use.findings, view=VIEW)
 baseline = partial(depth_use.baseline, view=VIEW)
 beside = partial(depth_use.beside, view=VIEW)
+
+
+def unmeasured(connection: duckdb.DuckDBPyConnection, layers: int) -> str:
+    """Why a number that takes so many layers is not there: no model has been taken apart, or they have fewer."""
+    (taken,) = connection.execute("SELECT count(*) FROM anatomy_runs WHERE full_depth").fetchone()
+    if not taken:
+        return UNTAKEN
+    return f"The finished models of the recipe's depth have fewer than the {layers} layers that it takes."
 
 
 def in_percent(nats: float) -> str:

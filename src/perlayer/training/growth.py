@@ -16,7 +16,7 @@ BY_IMPORTANCE = "by_importance"
 
 
 def growth_run(params: Mapping[str, Any], name: str) -> Run:
-    """The run `growth.runs.NAME` as it stands there.
+    """The run `growth.runs.NAME` as it stands there, with its number of layers where it goes by their importance.
 
     Raises:
         UserError: no such run, an unknown key, or an impossible value.
@@ -24,23 +24,36 @@ def growth_run(params: Mapping[str, Any], name: str) -> Run:
     runs = params["growth"]["runs"]
     if name not in runs:
         raise UserError(f"params.yaml: growth.runs.{name}: no such run; runs: {', '.join(runs)}")
-    return parse_definition(name, runs[name], f"growth.runs.{name}")
+    run = parse_definition(name, runs[name], f"growth.runs.{name}")
+    if goes_by_importance(run) and run.layers is None:
+        return dataclasses.replace(run, layers=recipe(params, "model")[0]["layers"])
+    return run
 
 
 def by_importance(run: Run, importance: Path) -> Run:
     """The run with its stages written out, where it goes by the importance of layers; else as it is.
 
     Args:
+        run: as `growth_run`.
         importance: what the stage importance has left: `importance`, a number a layer, and `excluded`, layers.
 
     Raises:
-        UserError: the importance of other layers than the run has.
+        UserError: there is none, or that of more or fewer layers than the run has.
     """
     if not goes_by_importance(run):
         return run
     from perlayer.algorithms.growth.stages import by_importance as written_out
 
-    found = json.loads(importance.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(importance.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{importance}: no such file; `dvc repro importance` makes it") from None
+    layers = len(found["importance"])
+    if layers != run.layers:
+        raise UserError(
+            f"{importance}: expected the importance of {run.layers} layers, as {run.name} has, found that of {layers}; "
+            "`dvc repro importance` makes it anew"
+        )
     settings = written_out(run.algorithms["growth"], found["importance"], found["excluded"])
     return dataclasses.replace(run, algorithms={**run.algorithms, "growth": settings})
 
@@ -74,12 +87,11 @@ def check_growth(params: Mapping[str, Any]) -> list[Run]:
             f"found {growth['importance']!r}"
         )
     runs = [growth_run(params, name) for name in growth["runs"]]
-    usual = recipe(params, "model")[0]["layers"]
-    depth = params["runs"][growth["importance"]].get("layers") or usual
+    depth = params["runs"][growth["importance"]].get("layers") or recipe(params, "model")[0]["layers"]
     for run in runs:
-        if goes_by_importance(run) and (run.layers or usual) != depth:
+        if goes_by_importance(run) and run.layers != depth:
             raise UserError(
                 f"params.yaml: growth.runs.{run.name}.layers: expected the {depth} of {growth['importance']}, by whose "
-                f"layers it goes, found {run.layers or usual}"
+                f"layers it goes, found {run.layers}"
             )
     return runs

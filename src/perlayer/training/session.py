@@ -125,9 +125,13 @@ def new_trainer(
     """Composer's trainer of a training from its first update.
 
     Args:
+        algorithms: one with a true attribute `freezes` takes gradients of parts of the model alone in some updates.
         checkpoints: what it is told of saving and resuming, see `resumable`.
     """
     local_batch = share_of_batch(work.batch, dist.get_world_size())
+    # What is frozen has no gradient to wait for, and what is read outside of `forward` is not found to be in use: then
+    # processes average the gradients that there are, once all are taken.
+    freezes = any(getattr(algorithm, "freezes", False) for algorithm in algorithms)
     return Trainer(
         model=model,
         optimizers=optimizer,
@@ -143,6 +147,7 @@ def new_trainer(
         run_name=work.name,
         progress_bar=sys.stderr.isatty(),
         dist_timeout=600.0,
+        ddp_sync_strategy="forced_sync" if freezes else None,
         **checkpoints,
     )
 

@@ -88,7 +88,9 @@ def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings)
 
 
 def check_size(run: Run, layers: int, optimizer: OptimizerSettings, train: TrainSettings, where: str) -> None:
-    """Raise `UserError` where a run does not fit a size: its updates the warm-up, its weights its depth.
+    """Raise `UserError` where a run does not fit a size: its updates the warm-up, its algorithms its depth.
+
+    A `Settings` of an algorithm with a method `check_depth(layers)` is asked; it raises `InvalidValue`.
 
     Args:
         layers: of the size, where the run does not say otherwise.
@@ -99,10 +101,9 @@ def check_size(run: Run, layers: int, optimizer: OptimizerSettings, train: Train
             f"params.yaml: {where}.steps: expected more updates than the {optimizer.warmup} of the warm-up, "
             f"found {run.updates(train.steps)}"
         )
-    reading = run.algorithms.get("per_layer_loss")
-    if reading is not None:
+    for settings in run.algorithms.values():
         with at(where):
-            reading.check_depth(run.layers or layers)
+            getattr(settings, "check_depth", lambda layers: None)(run.layers or layers)
 
 
 def optional_algorithms() -> list[str]:

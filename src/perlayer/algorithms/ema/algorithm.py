@@ -19,6 +19,15 @@ class WeightAverage(EMA):
     def __init__(self, half_life: int):
         super().__init__(half_life=f"{half_life}ba", update_interval="1ba")
 
+    def match(self, event: Event, state: State) -> bool:
+        """As Composer does, but that all weights are averaged from the first update on, also those frozen in it."""
+        waiting = not self.ema_started
+        matches = super().match(event, state)
+        if waiting and self.ema_started:
+            weights = {name: parameter.data.clone() for name, parameter in state.model.named_parameters()}
+            self.ema_model.named_parameters_dict = weights
+        return matches
+
     def apply(self, event: Event, state: State, logger: Logger) -> None:
         """As Composer does, without buffers: they are constants, which an average rounds and no checkpoint holds."""
         super().apply(event, state, logger)

@@ -10,7 +10,6 @@ from perlayer.algorithms.growth.compute import relative_cost
 from perlayer.algorithms.growth.settings import EXCLUDED_SCALE, Settings
 from perlayer.algorithms.growth.stages import Stage, plan_stages
 from perlayer.algorithms.protocol import RunContext
-from perlayer.errors import at
 from perlayer.losses.reading import LayerMetric, Reading
 from perlayer.model.decoder import Decoder
 from perlayer.optim.hyperball import Hyperball
@@ -24,13 +23,10 @@ class Growth(Algorithm):
     update of a stage it logs `compute`, what an update of the stage costs beside one of the whole model.
     """
 
+    freezes = True  # parts of the model, which the processes of a training have to know
+
     def __init__(self, settings: Settings, steps: int):
         self.settings, self.steps = settings, steps
-
-    @property
-    def find_unused_parameters(self) -> bool:
-        """Several processes must not wait for gradients of what is frozen."""
-        return True
 
     def match(self, event: Event, state: State) -> bool:
         return event in (Event.INIT, Event.BATCH_START)
@@ -38,8 +34,6 @@ class Growth(Algorithm):
     def apply(self, event: Event, state: State, logger: Logger) -> None:
         if event == Event.INIT:
             self.decoder = state.model.decoder
-            with at(f"runs.{state.run_name}"):
-                self.settings.check_layers(self.decoder.config.layers)
             self.stages = plan_stages(self.settings, self.decoder.config.layers, self.steps)
             scale_layers(self.decoder, self.settings.excluded or (), EXCLUDED_SCALE)
             for optimizer in state.optimizers:

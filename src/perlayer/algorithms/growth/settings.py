@@ -34,18 +34,17 @@ class Settings:
         for key, layers in (("excluded", self.excluded), *(("stages", stage["layers"]) for stage in self.stages or ())):
             whole = all(type(layer) is int and layer >= 1 for layer in layers or ())
             require(whole, key, "layers as whole numbers from 1", layers)
+            require(len(set(layers or ())) == len(layers or ()), key, "each layer once", layers)
         trained = {layer for stage in self.stages or () for layer in stage["layers"]}
         both = sorted(trained & set(self.excluded or ()))
         require(not both, "excluded", "layers that no stage trains", both)
 
     def check(self, run: Mapping[str, Any]) -> None:
-        """Raise `InvalidValue` where the run also looks at gradients, or its depth lacks layers that are named."""
+        """Raise `InvalidValue` where the run also looks at gradients."""
         looks = run.get("gradient_cosines")
         require(looks is None, "growth", "no gradient_cosines beside it, which take gradients of every layer", looks)
-        if run.get("layers") is not None:
-            self.check_layers(run["layers"])
 
-    def check_layers(self, layers: int) -> None:
+    def check_depth(self, layers: int) -> None:
         """Raise `InvalidValue` where a model of so many layers lacks one that is named."""
         named = [layer for stage in self.stages or () for layer in stage["layers"]] + list(self.excluded or ())
         require(max(named, default=1) <= layers, "growth", f"layers from 1 to {layers}", max(named, default=1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from perlayer.algorithms.growth.settings import Settings
 
@@ -54,7 +55,8 @@ def by_importance(settings: Settings, importance: Sequence[float], excluded: Ite
     ranked = [layer for layer in range(1, len(importance) + 1) if layer not in out]
     ranked.sort(key=lambda layer: (-importance[layer - 1], layer))
     count = min(len(SHARES_BY_IMPORTANCE), len(ranked))
-    ends = [-(-place * len(ranked) // max(1, count)) for place in range(count + 1)]
+    each, more = divmod(len(ranked), max(1, count))
+    ends = [0, *accumulate(each + (place < more) for place in range(count))]
     stages = [
         {"layers": sorted(ranked[low:high]), "share": share}
         for low, high, share in zip(ends, ends[1:], SHARES_BY_IMPORTANCE)

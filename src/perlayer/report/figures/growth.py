@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -21,7 +22,7 @@ CAPTION = (
     "training: means over seeds with what counts as noise, small marks single seeds; below 0 growth ends lower."
 )
 UNIFORM = ("#222222", "s")
-COLOURS, MARKERS = ("#D55E00", "#0072B2", "#009E73", "#AA4499"), ("D", "^", "v", "P")
+COLOURS, MARKERS = ("#D55E00", "#0072B2", "#009E73", "#AA4499"), ("D", "^", "v", "P", "o")
 BUDGETS = ("equal steps", "equal compute", "half the budget")
 ENDS = """
     SELECT way, run, seed, steps AS step, compute, val_loss FROM growth_runs
@@ -36,10 +37,12 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         f"""SELECT * FROM (
             FROM ({ENDS})
             UNION ALL BY NAME
-            SELECT way, run, seed, steps AS step, compute, val_loss, budget, difference, noise, mean_difference
-            FROM growth_pairs JOIN (SELECT budget, way, steps, mean_difference, noise FROM growth_effects)
-                USING (budget, way, steps)
-        ) ORDER BY way <> 'uniform', way, run, step, budget NULLS FIRST"""
+            SELECT way, run, seed, steps AS step, baseline_steps, compute, val_loss, budget, difference, noise,
+                mean_difference
+            FROM growth_pairs
+            JOIN (SELECT budget, way, steps, baseline_steps, mean_difference, noise FROM growth_effects)
+                USING (budget, way, steps, baseline_steps)
+        ) ORDER BY way <> 'uniform', way, run, step, budget NULLS FIRST, baseline_steps"""
     ).df()
 
 
@@ -51,7 +54,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     if table.empty:
         return style.empty_figure("No growth training is here yet.")
     ways = [way for way in dict.fromkeys(table["way"]) if way != "uniform"]
-    looks = {"uniform": UNIFORM} | dict(zip(ways, zip(COLOURS, MARKERS)))
+    looks = {"uniform": UNIFORM} | dict(zip(ways, zip(cycle(COLOURS), cycle(MARKERS))))
     figure = style.new_figure(10.5, 4.6)
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
     _draw_curves(left, table[table["budget"].isna()], looks)
@@ -59,7 +62,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     handles = [
         Line2D([], [], color=colour, marker=marker, markersize=5, label=way) for way, (colour, marker) in looks.items()
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4), frameon=False)
     style.add_note(figure, _absent(connection))
     figure.get_layout_engine().set(w_pad=0.1)  # inches
     style.settle(figure)
@@ -80,7 +83,7 @@ def _draw_differences(axes: Axes, table: pd.DataFrame, looks: dict[str, tuple[st
         style.say(axes, "No growth training stands beside\nuniform training of its seed yet.")
         return
     axes.axhline(0, color="#222222", linewidth=0.8)
-    ways = [way for way in looks if way != "uniform"]
+    ways = list(dict.fromkeys(table["way"]))
     for number, way in enumerate(ways):
         colour, marker = looks[way]
         shift = 0.5 * (number - (len(ways) - 1) / 2) / len(ways)
@@ -90,7 +93,7 @@ def _draw_differences(axes: Axes, table: pd.DataFrame, looks: dict[str, tuple[st
                 continue
             at = place + shift
             axes.scatter([at + 0.06] * len(mine), mine["difference"], color=colour, alpha=0.6, s=14, linewidth=0)
-            for _, group in mine.groupby("step"):
+            for _, group in mine.groupby(["step", "baseline_steps"]):
                 mean, noise = group[["mean_difference", "noise"]].iloc[0]
                 bar = {"yerr": noise} if noise == noise else {}  # no seeds tell it
                 axes.errorbar(at, mean, fmt=marker, color=colour, markersize=6, elinewidth=1.2, capsize=3, **bar)

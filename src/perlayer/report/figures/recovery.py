@@ -30,7 +30,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     return connection.execute(
         f"""SELECT label, run, layer, degradation AS importance, steps, recovered, perturbation, remaining, rho, p
         FROM recoveries JOIN ({LEADS}) USING (run)
-        JOIN (SELECT run, layer, degradation FROM ablations WHERE way = 'neighbour_average') USING (run, layer)
+        LEFT JOIN (SELECT run, layer, degradation FROM ablations WHERE way = 'neighbour_average') USING (run, layer)
         LEFT JOIN recovery_orders USING (run)
         ORDER BY place, layer"""
     ).df()
@@ -40,11 +40,16 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
     table = data(connection)
     if table.empty:
-        return style.empty_figure(UNTAKEN)
+        (taken,) = connection.execute("SELECT count(*) FROM anatomy_runs").fetchone()
+        return style.empty_figure("No layer has been trained back yet." if taken else UNTAKEN)
     figure = style.new_figure(10.5, 5.0 * panel_rows(table["label"]) + 0.5)
     panels = stacked_panels(figure, table["label"], (1, 1))
     for label, (above, below) in panels.items():
         mine = table[table["label"] == label]
+        if mine["importance"].isna().all():
+            style.say(above, "An only layer has no neighbours\nby which importance goes.")
+            below.set_axis_off()
+            continue
         _draw_marks(above, mine, "steps")
         _draw_marks(below, mine, "remaining")
         above.set_ylim(-0.14 * table["steps"].max() - 0.5, 1.12 * table["steps"].max() + 0.5)

@@ -1,7 +1,7 @@
 CREATE VIEW anatomy_findings AS FROM over_seeds('anatomy_statistics', 'anatomy_runs');
 COMMENT ON VIEW anatomy_findings IS 'What the layers of setups, residual designs and published models are made of, beside the baseline of as many layers: means over seeds of anatomy_statistics';
 COMMENT ON COLUMN anatomy_findings.residual IS 'The residual design; null for a published model';
-COMMENT ON COLUMN anatomy_findings.setup IS 'How layers were supervised: baseline (not at all), separate, shared or shared_stop_gradient; published for a published model';
+COMMENT ON COLUMN anatomy_findings.setup IS 'How layers were supervised: baseline (not at all), separate, shared or shared_stop_gradient; run RUN with further keys of its own; published for a published model';
 COMMENT ON COLUMN anatomy_findings.layers IS 'How many layers the models have';
 COMMENT ON COLUMN anatomy_findings.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN anatomy_findings.label IS 'What design, setup and depth are called';

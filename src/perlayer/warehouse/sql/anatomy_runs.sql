@@ -1,4 +1,5 @@
--- Probes leave the backbone as it is: of a seed one run stands for both. A published model has no row in runs.
+-- Probes leave the backbone as it is: of those of a seed that have been taken apart one run stands for both. A run with
+-- further keys that change its training stands for itself. A published model has no row in runs.
 CREATE VIEW anatomy_runs AS
 WITH taken_apart AS (
     SELECT run, max(layer) AS layers FROM dissections
@@ -6,16 +7,18 @@ WITH taken_apart AS (
     GROUP BY run
 ),
 ours AS (
-    SELECT residual, CASE WHEN plain THEN 'baseline' ELSE readouts END AS setup, groups.layers, full_depth, seed,
-        member AS run
-    FROM groups JOIN taken_apart ON taken_apart.run = member
-    WHERE algorithms = '{}'
-    QUALIFY row_number() OVER (PARTITION BY residual, setup, groups.layers, seed ORDER BY readouts, ema, member) = 1
+    SELECT residual, CASE WHEN algorithms <> '{}' THEN 'run ' || run WHEN readouts IN ('none', 'probes') THEN 'baseline'
+        ELSE readouts END AS setup, recipe_runs.layers, full_depth, seed, run
+    FROM recipe_runs JOIN taken_apart USING (run)
+    QUALIFY row_number() OVER (
+        PARTITION BY residual, setup, recipe_runs.layers, seed ORDER BY readouts, ema, length(run), run
+    ) = 1
 ),
 found AS (
     SELECT residual, setup, layers, full_depth, run, seed,
         first_value(run) OVER (PARTITION BY residual, setup, layers ORDER BY seed) AS lead,
-        setup_label(residual, setup, layers, full_depth) AS label
+        CASE WHEN starts_with(setup, 'run ') THEN setup ELSE setup_label(residual, setup, layers, full_depth) END
+            AS label
     FROM ours
     UNION ALL
     SELECT NULL, 'published', layers, false, run, NULL, run, run
@@ -27,7 +30,7 @@ SELECT *,
 FROM found;
 COMMENT ON VIEW anatomy_runs IS 'The models that have been taken apart to see what their layers are made of: runs, one a seed, and published models';
 COMMENT ON COLUMN anatomy_runs.residual IS 'Its residual design; null for a published model';
-COMMENT ON COLUMN anatomy_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient; published for a published model';
+COMMENT ON COLUMN anatomy_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient; run RUN with further keys of its own; published for a published model';
 COMMENT ON COLUMN anatomy_runs.layers IS 'How many layers it has';
 COMMENT ON COLUMN anatomy_runs.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN anatomy_runs.run IS 'The run, or the published model';

@@ -1,19 +1,26 @@
--- Uniform runs differ from the baseline in seed and number of updates alone; every update is one of the whole model.
+-- Layers are not supervised, and nothing but growth, the number of updates and the seed differs from the baseline of a
+-- design and depth. Of uniform training every update is one of the whole model.
 CREATE VIEW growth_runs AS
 WITH spent AS (SELECT run, sum(cost * (last_step - first_step + 1)) AS compute FROM growth_stages GROUP BY run)
-SELECT run, CASE WHEN uniform THEN 'uniform' ELSE section(growth, 'protocol', 'stages written out') END AS way, uniform,
-    seed, steps, CASE WHEN uniform THEN steps ELSE coalesce(compute, steps) END AS compute, val_loss
+SELECT run, residual, layers, full_depth, concat_ws(', ',
+        CASE WHEN uniform THEN 'uniform' ELSE section(growth, 'protocol', 'stages written out') END,
+        CASE WHEN residual <> 'sandwich' THEN design_name(residual) END,
+        CASE WHEN NOT full_depth THEN format('{} layers', layers) END) AS way,
+    uniform, seed, steps, CASE WHEN uniform THEN steps ELSE coalesce(compute, steps) END AS compute, val_loss
 FROM (
-    SELECT *, json_extract(algorithms, '$.growth') AS growth,
-        readouts IN ('none', 'probes') AND list_has_all(['steps'], json_keys(algorithms)) AS uniform
-    FROM runs WHERE present AND section IN ('runs', 'growth') AND residual = 'sandwich' AND full_depth
+    SELECT *, json_extract(algorithms, '$.growth') AS growth, growth IS NULL AS uniform
+    FROM runs
+    WHERE present AND section IN ('runs', 'growth') AND readouts IN ('none', 'probes')
+        AND list_has_all(['steps', 'growth'], json_keys(algorithms))
 )
 LEFT JOIN spent USING (run)
-WHERE uniform OR growth IS NOT NULL
 QUALIFY row_number() OVER (PARTITION BY way, seed, steps, compute ORDER BY section DESC, readouts, ema, run) = 1;
-COMMENT ON VIEW growth_runs IS 'Growth training and uniform training of the recipe''s design and depth, one run a seed and budget';
+COMMENT ON VIEW growth_runs IS 'Growth training and uniform training, one run a design, depth, seed and budget';
 COMMENT ON COLUMN growth_runs.run IS 'The run';
-COMMENT ON COLUMN growth_runs.way IS 'uniform, or how growth training goes about it';
+COMMENT ON COLUMN growth_runs.residual IS 'Its residual design';
+COMMENT ON COLUMN growth_runs.layers IS 'How many layers it has';
+COMMENT ON COLUMN growth_runs.full_depth IS 'Whether that is the depth of the recipe';
+COMMENT ON COLUMN growth_runs.way IS 'uniform, or how growth training goes about it; with the design and depth where those are not the recipe''s';
 COMMENT ON COLUMN growth_runs.uniform IS 'Whether all layers train all the time';
 COMMENT ON COLUMN growth_runs.seed IS 'The seed of its initial weights';
 COMMENT ON COLUMN growth_runs.steps IS 'Updates';

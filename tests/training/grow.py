@@ -1,0 +1,24 @@
+"""Trains a few updates in stages, in as many processes as the machine's settings ask for: `grow.py SHARDS OUTSIDE`."""
+
+import sys
+from pathlib import Path
+
+from perlayer.params import load
+from perlayer.training.recipe import parse_recipe
+from perlayer.training.settings import parse_definition
+from perlayer.training.start import start_training
+
+ROOT = Path(__file__).parents[2]
+# Of eight updates two train layer 2, two train layers 1 and 3, and four train all.
+STAGES = [{"layers": [2], "share": 0.25}, {"layers": [1, 3], "share": 0.25}]
+
+if __name__ == "__main__":
+    shards, outside = sys.argv[1:]
+    keys = {"residual": "sandwich", "readouts": "separate", "seed": 0, "steps": 8}
+    start_training(
+        parse_definition("growing", {**keys, "growth": {"stages": STAGES, "outside": outside}}, "growth.runs.growing"),
+        parse_recipe({**load(ROOT / "params.yaml"), "size": "smoke"}),
+        Path(shards),
+        models=Path("models"),
+        metrics=Path("metrics"),
+    )

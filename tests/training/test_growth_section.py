@@ -1,0 +1,43 @@
+"""The runs of growth training in params.yaml, and the importance that some of them go by."""
+
+import json
+
+import pytest
+
+from perlayer.errors import UserError
+from perlayer.params import load
+from perlayer.training.growth import by_importance, growth_run
+
+RUN = {"residual": "sandwich", "readouts": "none", "seed": 0, "growth": {"protocol": "by_importance"}}
+
+
+def growing(**keys):
+    return growth_run({**load(), "growth": {"importance": "baseline", "runs": {"mine": {**RUN, **keys}}}}, "mine")
+
+
+def importance(tmp_path, values):
+    path = tmp_path / "importance.json"
+    path.write_text(json.dumps({"importance": values, "excluded": []}))
+    return path
+
+
+def test_stages_are_written_out_by_importance(tmp_path):
+    run = by_importance(growing(layers=2), importance(tmp_path, [1.0, 3.0]))
+    assert [stage["layers"] for stage in run.algorithms["growth"].stages] == [[2], [1]]
+    uniform = growing(growth={"protocol": "six_stages"})
+    assert by_importance(uniform, tmp_path / "nowhere.json") is uniform and uniform.layers is None
+
+
+@pytest.mark.parametrize(("keys", "expected"), [({}, 6), ({"layers": 2}, 2)])  # nano has six
+def test_importance_of_other_layers_is_refused(tmp_path, keys, expected):
+    path = importance(tmp_path, [1.0, 2.0, 3.0])
+    with pytest.raises(UserError) as error:
+        by_importance(growing(**keys), path)
+    said = f"{path}: expected the importance of {expected} layers, as mine has, found that of 3; "
+    assert str(error.value) == said + "`dvc repro importance` makes it anew"
+
+
+def test_importance_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UserError) as error:
+        by_importance(growing(), tmp_path / "nowhere.json")
+    assert str(error.value) == f"{tmp_path / 'nowhere.json'}: no such file; `dvc repro importance` makes it"
