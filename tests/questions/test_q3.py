@@ -176,6 +176,31 @@ def test_value_residual_is_a_row_and_no_design_of_its_own(judge):
     assert ("mine", "sandwich", "learnable") in listed
 
 
+# Up to four layers a block is one sublayer (tests/model/residual/test_attnres_block.py): block and full are one model.
+@pytest.mark.parametrize("depth, ends", [(4, [3.0, 3.5]), (5, [3.0, 3.5, 3.5])])
+def test_two_names_of_one_model_count_once(depth, ends):
+    losses = {"sandwich": 3.0, "attnres_full": 3.5, "attnres_block": 3.5}
+    runs = {residual: {"residual": residual, "readouts": "none", "seed": 0} for residual in losses}
+    rows = [{"run": run, "layer": depth, "value": loss} for run, loss in losses.items()]
+    whole = "SELECT designs, stds FROM design_spread WHERE left_out IS NULL"
+    with made_up.in_memory(rows, runs, depth) as connection:
+        assert connection.execute(whole).fetchall() == [(len(ends), [pytest.approx(statistics.stdev(ends))])]
+        connection.execute("DELETE FROM runs WHERE run = 'attnres_full'")
+        assert connection.execute(whole).fetchall() == [(2, [pytest.approx(statistics.stdev([3.0, 3.5]))])]
+
+
+def test_the_background_says_how_often_chance_passes():
+    # Closed forms. Student's t of two and three degrees of freedom beyond 3, to both sides; F of n and two beyond 9 is
+    # 1 - (9 n / (9 n + 2)) ** (n / 2), for 2 to 10 designs.
+    of_three_seeds = 1 - 3 / math.sqrt(2 + 9)
+    of_four_seeds = 1 - 2 / math.pi * (math.atan(math.sqrt(3)) + math.sqrt(3) / 4)
+    assert (round(1 / of_four_seeds), round(1 / of_three_seeds)) == (17, 10)
+    assert {round(100 * (1 - (9 * n / (9 * n + 2)) ** (n / 2))) for n in range(1, 10)} == {10}
+    said = q3.QUESTION.background
+    assert "one of 17 comparisons passes that with four seeds" in said and "one of 10 with three" in said
+    assert "in 5 of 100 cases, and with three in 10." in said
+
+
 def test_too_few_seeds_tell_no_noise(judge):
     claims, verdict, state, layers = judge(["probes", "probes_seed_1", "keel_probes", "deepnorm_probes"])
     assert [holds for _, holds in claims] == ["within noise", "within noise", "no run", "no run"]

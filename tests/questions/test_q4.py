@@ -116,6 +116,13 @@ def test_a_claim_holds_is_denied_or_within_noise(judge, claim, changes, holds):
             {"baseline": 0.003},
             "pays +0.004 nats (3 pairs, noise 0.005), which is no more than noise",
         ),
+        # Three pairs: what is set and 0.0007; noise 0.0053.
+        ({"baseline": -0.0055}, "pays -0.0048 nats (3 pairs, noise 0.0053), which is no more than noise"),
+        (
+            {"baseline": -0.0065},
+            "pays -0.006 nats (3 pairs, noise 0.005): it gains, beyond the noise, so that shares of what it pays say "
+            "nothing.",
+        ),
     ],
 )
 def test_the_verdict_says_what_the_runs_can_tell(judge, changes, said):
@@ -158,6 +165,16 @@ def test_gains_of_the_streams(gather):
         # The mean gains are 1 + 0.1 p and 1 + 0.2 p at sublayer p = 0 to 11, those of the greatest token twice that.
         gains = "up to 2.10 forwards and 3.20 backwards in Hyper-Connections (at single tokens 4.20 and 6.40)"
         assert f"The product of the matrices that mix streams has gains of {gains}." in q4.verdict(connection)
+
+
+@pytest.mark.parametrize("other", [{"layers": 3}, {"value_residual": "identity"}, {"readouts": "shared"}])
+def test_gains_are_of_the_runs_that_are_asked(gather, other):
+    runs = {"separate": {**made_up.RUNS["separate"], "residual": "hyper_connections", **other}}
+    runs |= {run: made_up.RUNS[run] for run in ("probes_seed_1", "separate_seed_1")}
+    table = made_up.routing("separate")
+    with questions.connect(gather(runs, analysed={("routing", "separate"): table})) as connection:
+        verdict = q4.verdict(connection)
+    assert "the baseline's last layer pays" in verdict and "The product of the matrices" not in verdict
 
 
 def test_numbers_and_runs(designs_dir):

@@ -33,7 +33,7 @@ def test_four_sizes_from_loss_to_gain(judge):
         ("+0.031 width_16, +0.012 nano, +0.003 width_48, -0.019 width_64", "no"),
         ("-0.050 (width_64 minus width_16)", "yes"),
     ]
-    assert state == "measured"
+    assert state == "testing"  # two pairs at nano
     assert verdict == (
         "With multi-token prediction the last layer's next-token loss changes, in nats, by +0.031 at width_16 (10 "
         "thousand parameters, noise 0.005), +0.012 at nano (90 thousand parameters, noise 0.030), +0.003 at width_48 "
@@ -70,6 +70,12 @@ def test_the_largest_size_against_the_smallest(judge, change, holds, words):
     assert claims[LARGER_GAIN_MORE][1] == holds and words in verdict
 
 
+def test_four_sizes_of_three_seeds_are_measured(judge):
+    third = {"multi_token_seed_2": {**multi.PROBES, "seed": 2, **multi.SEQUENTIAL}}
+    assert judge(multi.RUNS | third)[2] == "measured"
+    assert judge(multi.RUNS | third, {"width_16": 3, "width_64": 12})[2] == "testing"
+
+
 def test_two_sizes_are_testing(judge):
     claims, verdict, state = judge(rungs={"width_16": 3})
     assert claims[NO_GAIN] == ("+0.031 width_16, +0.012 nano", "within noise") and state == "testing"
@@ -89,7 +95,7 @@ def test_without_a_ladder(judge):
 def test_one_seed_judges_nothing(judge):
     first = {run: keys for run, keys in multi.LADDER_RUNS.items() if keys["seed"] == 0}
     claims, verdict, state = judge({run: k for run, k in multi.RUNS.items() if k["seed"] == 0}, multi.RUNGS, first)
-    assert [holds for _, holds in claims] == ["within noise"] * 2 and state == "measured"
+    assert [holds for _, holds in claims] == ["within noise"] * 2 and state == "testing"
     assert "where no seeds tell the noise at width_16, nano, width_48 and width_64." in verdict
     assert "changes by -0.050 (noise not known: no seeds), which says nothing of a trend." in verdict
 

@@ -180,8 +180,12 @@ def test_a_step_within_the_noise_is_named(judge):
 
 
 def test_attention_of_the_head_over_sources(gather):
-    runs = {"shared": {**made_up.RUNS["shared"], "residual": "attnres_full"}, "probes": made_up.RUNS["probes"]}
-    analysed = {("routing", "shared"): made_up.routing("shared")}
+    # The two runs of which `made_up_results` knows that they route; the one that is not plain attends otherwise.
+    attends = {**made_up.RUNS["probes"], "residual": "attnres_full"}
+    runs = {"shared": {**attends, "seed": 1}, "separate": {**attends, "readouts": "shared"}}
+    other = made_up.routing("shared").assign(run="separate")
+    other.loc[other["metric"] == "source_entropy", "value"] = 1.0
+    analysed = {("routing", "shared"): made_up.routing("shared"), ("routing", "separate"): other}
     with questions.connect(gather(runs, analysed=analysed)) as connection:
         verdict = q9.verdict(connection)
     weights = [source / 91 for source in range(1, 14)]  # of the embedding and twelve sublayers
@@ -189,6 +193,36 @@ def test_attention_of_the_head_over_sources(gather):
     assert (
         "The head of an AttnRes model reads an average: in AttnRes full over 13 sources, the last of which weighs 14 % "
         f"(the entropy of the weights is {entropy:.2f} of at most 2.56 nats)." in verdict
+    )
+
+
+@pytest.mark.parametrize("other", [{"layers": 3}, {"value_residual": "identity"}, {"readouts": "shared"}])
+def test_attention_is_that_of_plain_models_of_the_depth_of_the_recipe(gather, other):
+    runs = {"shared": {**made_up.RUNS["probes"], "residual": "attnres_full", **other}, "probes": made_up.RUNS["probes"]}
+    analysed = {("routing", "shared"): made_up.routing("shared")}
+    with questions.connect(gather(runs, analysed=analysed)) as connection:
+        assert "The head of an AttnRes model" not in q9.verdict(connection)
+
+
+def test_one_layer_has_no_order(judge):
+    claims, verdict, _, _, _ = judge({}, seeds={0: [0.0]}, baseline=[4.0])
+    assert claims == [(None, "no run")] * 5
+    assert verdict == "The plain models that have been read have one layer, and it takes two to speak of an order."
+
+
+def test_three_layers_in_order_may_be_chance(judge):
+    # Of the six orders of three layers one falls throughout: p = 1/6.
+    seeds = {seed: more[:3] for seed, more in SEEDS.items()}
+    losses = {("keel", "probes"): [4.0, 3.8, 3.5], ("moda", "probes"): [4.0, 3.8, 3.9]}
+    claims, verdict, _, _, _ = judge(losses, seeds=seeds, baseline=FALLING[:3])
+    assert claims[BASELINE] == ("tau -1.00, 0 of 3 pairs rise (p = 0.17)", "yes")
+    assert (
+        "The loss of the baseline, read after each layer, falls with every layer (no clearer an order than chance "
+        "makes) by probes and the logit lens." in verdict
+    )
+    assert (
+        "by probes the order is no clearer than chance in MoDA; by probes the loss falls with every layer in KEEL, no "
+        "clearer an order than chance makes." in verdict
     )
 
 

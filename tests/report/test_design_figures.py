@@ -79,6 +79,16 @@ def test_costs_below_zero_have_the_minus_of_the_axes(some):
     assert "\N{MINUS SIGN}0.020" in texts(figure) and not any(text.startswith("-") for text in texts(figure))
 
 
+@pytest.mark.parametrize(
+    "cost, said", [(0.0, "is no more than noise:"), (-0.02, "Sandwich-LN gains, beyond the noise:")]
+)
+def test_why_there_are_no_shares(some, monkeypatch, cost, said):
+    # What seeds add to it makes a noise of 0.005.
+    monkeypatch.setattr(made_up, "GAPS", {**made_up.GAPS, "separate": {**made_up.GAPS["separate"], 6: cost}})
+    with some(made_up.RUNS) as connection:
+        assert any(said in text for text in texts(settled(design_cost, connection)))
+
+
 def test_depth_order_begins_with_attnres_and_rings_the_rises(shown):
     figure = shown(depth_order)
     assert titles(figure) == [*NAMES[:1], *NAMES[7:9], *NAMES[1:7], NAMES[9], "How far from falling with depth"]

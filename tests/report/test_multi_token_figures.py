@@ -39,8 +39,10 @@ def test_layers_are_drawn_for_both_tokens_with_noise_and_the_module(connection):
     figure = settled(future_layers, connection)
     next_loss, later_loss, next_change, later_change = figure.axes
     assert [axes.get_title(loc="left") for axes in figure.axes] == [*future_layers.TOKENS.values(), "", ""]
-    plain, sequential, parallel = next_loss.get_lines()
+    plain, sequential, plain_parallel, parallel = next_loss.get_lines()
     assert list(plain.get_ydata()) == pytest.approx([loss + 0.01 for loss in multi.LOSS[1]])  # the pairs of two seeds
+    assert list(plain_parallel.get_ydata()) == pytest.approx(multi.LOSS[1])  # of the first seed
+    assert plain_parallel.get_color() == parallel.get_color() != plain.get_color() == sequential.get_color()
     assert list(parallel.get_ydata()) == pytest.approx(
         [multi.final(multi.RUNS["multi_token_parallel"], k) for k in range(1, 7)]
     )
@@ -109,7 +111,7 @@ def test_the_last_layer_alone_is_drawn():
         keys.pop("future_probes", None)
     with multi.in_memory(runs, rungs={}) as connection:
         figure = settled(future_layers, connection)
-    assert [len(line.get_xdata()) for line in figure.axes[0].get_lines()] == [1, 1, 1]
+    assert [len(line.get_xdata()) for line in figure.axes[0].get_lines()] == [1, 1, 1, 1]
 
 
 @pytest.mark.filterwarnings("error")

@@ -101,17 +101,28 @@ def test_noise_floor_counts_every_plain_backbone_once(connection):
         assert std == pytest.approx(statistics.stdev(values))
 
 
-def test_no_noise_floor_from_one_backbone():
+def test_no_spread_from_one_backbone():
+    average = {"ema": {"half_life": 100}}  # of the weights: those that are trained stay as they are
     runs = {
         "baseline": {"residual": "sandwich", "readouts": "none", "seed": 0},
         "probes": {"residual": "sandwich", "readouts": "probes", "seed": 0},
+        "probes_ema": {"residual": "sandwich", "readouts": "probes", "seed": 0, **average},
         "separate": {"residual": "sandwich", "readouts": "separate", "seed": 0},
+        "separate_ema": {"residual": "sandwich", "readouts": "separate", "seed": 0, **average},
         "separate_1": {"residual": "sandwich", "readouts": "separate", "seed": 1},
+        "shared": {"residual": "sandwich", "readouts": "shared", "seed": 0},
+        "shared_ema": {"residual": "sandwich", "readouts": "shared", "seed": 0, **average},
     }
-    rows = [{"run": run, "layer": 2, "value": value} for run, value in zip(runs, (1.0, 1.0, 2.0, 2.5))]
+    values = (1.0, 1.0, 1.0, 2.0, 2.0, 2.5, 4.0, 4.0)
+    rows = [
+        {"run": run, "layer": 2, "value": value, "split": split}
+        for split in ("train", "val")
+        for run, value in zip(runs, values)
+    ]
     connection = made_up.in_memory(rows, runs)
     assert connection.execute("FROM noise_floor").fetchall() == []
-    assert connection.execute("SELECT run, runs, spread FROM seed_spread").fetchall() == [("separate", 2, 0.5)]
+    for view in ("seed_spread", "held_out_spread"):
+        assert connection.execute(f"SELECT run, runs, spread FROM {view}").fetchall() == [("separate", 2, 0.5)]
 
 
 def test_paired_differences_and_their_standard_error(connection):

@@ -174,10 +174,12 @@ QUESTION = Question(
         "Models of different residual designs are trained plain, with probes, which leave them as they are, and with "
         "separate heads, on the same batches; the baseline is Sandwich-LN. Designs share no initial weights, so means "
         "over seeds are compared, and what counts as noise is three standard errors from the seeds of all designs "
-        "together: a design with a single seed borrows those of the others. With four seeds of one design, about one "
-        "of 17 comparisons passes that by chance, so that a single one says little. Separate heads are held against "
-        "the plain model of the same design and seed. Designs end further apart than seeds do where their standard "
-        "deviation is more than three times that over seeds."
+        "together: a design with a single seed borrows those of the others. By chance one of 17 comparisons passes "
+        "that with four seeds of one design, as many as plain models have by default, and one of 10 with three, as "
+        "many as separate heads have: a single one says little. Separate heads are held against the plain model of the "
+        "same design and seed. Designs end further apart than seeds do where their standard deviation is more than "
+        "three times that over seeds; with four seeds of one design that happens by chance in 5 of 100 cases, and with "
+        "three in 10."
     ),
     runs=sql("q3_runs"),
     numbers=sql("q3_numbers"),

@@ -4,10 +4,11 @@
 -- How far apart is the standard deviation over designs, each by its run of the lowest seed. What counts as noise is three
 -- standard deviations of one run over seeds, pooled over the designs that have several (two degrees of freedom at least,
 -- else nothing is beyond the noise). Did designs differ by their seeds alone, the quotient of both variances would follow
--- the F distribution: with ten designs and four seeds of one of them it passes 9 in 5 of 100 cases. In what separate
--- heads cost, a pair of one seed takes the place of a run, and a design's mean over its pairs that of its run. Where
--- several layers must agree, one at which designs end no further apart than that leaves the claim within noise; no such
--- claim can be denied. It takes two designs to judge. Where a claim hangs on one design, that one is named.
+-- the F distribution: it passes 9 in 5 of 100 cases with ten designs and four seeds of one of them, F(9, 3), and in about
+-- 10 with three seeds, F(n, 2) with any n, as many as separate heads and what they cost have by default. In that cost a
+-- pair of one seed takes the place of a run, and a design's mean over its pairs that of its run. Where several layers must
+-- agree, one at which designs end no further apart than that leaves the claim within noise; no such claim can be denied.
+-- It takes two designs to judge. Where a claim hangs on one design, that one is named.
 WITH
 published (position, measure, quantity, published) AS (VALUES
     (1, 'last', 'Plain models of different designs end apart at the last layer, by more than three times what seeds do',

@@ -64,6 +64,8 @@ def _baseline(baseline: Cost | None) -> list[str]:
     text = f"For separate heads the baseline's last layer pays {baseline.paid}"
     if baseline.noise is None:
         return [f"{text}, and whether that is more than noise cannot be said: shares of it say nothing."]
+    if baseline.cost < -baseline.noise:
+        return [f"{text}: it gains, beyond the noise, so that shares of what it pays say nothing."]
     if baseline.cost <= baseline.noise:
         return [f"{text}, which is no more than noise: shares of it say nothing."]
     return [f"{text}."]
@@ -135,7 +137,8 @@ def _gains(connection: duckdb.DuckDBPyConnection) -> list[str]:
         """SELECT design_name(residual), max(forward_gain), max(greatest_forward_gain), max(backward_gain),
             max(greatest_backward_gain)
         FROM routing JOIN recipe_runs USING (run)
-        WHERE forward_gain IS NOT NULL
+        WHERE forward_gain IS NOT NULL AND full_depth AND algorithms = '{}'
+            AND readouts IN ('none', 'probes', 'separate')
         GROUP BY run, residual, readouts, seed
         QUALIFY row_number() OVER (PARTITION BY residual ORDER BY readouts = 'separate', seed, run) = 1
         ORDER BY design_place(residual), residual"""

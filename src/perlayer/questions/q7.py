@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import claims_fared, layers, listed, noise_of, place, signed
+from perlayer.questions.wording import CHANCE_OF_PAIRS, claims_fared, layers, listed, noise_of, place, signed
 
 TOKENS = {1: "the next token", 2: "the token after next"}
 
@@ -65,8 +65,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
 def _token(changes: list[Change], ahead: int) -> list[str]:
     if not changes:
         return []
-    pairs = max(change.seeds for change in changes)
-    opening = f"Of {TOKENS[ahead]} ({pairs} pair{'' if pairs == 1 else 's'} of one seed)"
+    opening = f"Of {TOKENS[ahead]} ({_pairs(changes)})"
     parts = []
     for outcome, (one, several) in OUTCOMES.items():
         found = [change for change in changes if change.outcome == outcome and not change.last]
@@ -78,7 +77,19 @@ def _token(changes: list[Change], ahead: int) -> list[str]:
         if change.last:
             difference = f"{signed(change.difference)}, {noise_of(change.noise)}"
             parts.append(f"the last layer {OUTCOMES[change.outcome][0]} ({difference})")
-    return [f"{opening}, {listed(parts)}."]
+    sentences = [f"{opening}, {listed(parts)}."]
+    if any(change.seeds < 3 and change.outcome in ("above", "below") and not change.last for change in changes):
+        sentences.append("With fewer than three pairs, that some layer below the last leaves the noise may be chance.")
+    return sentences
+
+
+def _pairs(changes: list[Change]) -> str:
+    """From how many pairs of one seed it is known; layers below the last have been read in the same runs."""
+    counts = {change.last: change.seeds for change in changes}
+    words = {last: f"{count} pair{'' if count == 1 else 's'} of one seed" for last, count in counts.items()}
+    if len(set(counts.values())) == 1:
+        return words.popitem()[1]
+    return f"{words[False]} below the last layer, {words[True]} at it"
 
 
 def _module(changes: list[Change]) -> list[str]:
@@ -116,7 +127,9 @@ QUESTION = Question(
         "module, on the same batches and from the same seed; the next token is read at the last layer by the model's "
         "own head. Below zero, a layer knows more with multi-token prediction. What counts as noise is three standard "
         "errors over pairs of one seed, and with fewer than three pairs never less than how far plain runs end apart. "
-        "No direction was published: a change to either side counts."
+        f"{CHANCE_OF_PAIRS}; that any of five layers does, in up to 68 and 39. Of the layers below the last one is "
+        "enough, and so it takes three pairs to say that they change. No direction was published: a change to either "
+        "side counts."
     ),
     runs=sql("q7_runs"),
     numbers=sql("q7_numbers"),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import duckdb
 
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import beyond, claims_fared, listed, noise_of, place, signed
+from perlayer.questions.wording import CHANCE_OF_PAIRS, beyond, claims_fared, listed, noise_of, place, signed
 
 SIZES = 4  # as many as the question was asked of
 
@@ -98,17 +98,17 @@ QUESTION = Question(
     background=(
         "At every size a model is trained with and without one module that predicts the token after next (the form of "
         "DeepSeek-V3, weight 0.3), on the same batches and from the same seed. What is compared is the next-token loss "
-        "of the last layer, with minus without: below zero it helps. The sizes are the recipe in use and the rungs of "
-        "the ladder in params.yaml, which keep one shape and one number of tokens a parameter; on a small text the "
-        "smallest therefore sees a part of it, and the largest all of it several times. What counts as noise is three "
-        "standard errors over pairs of one seed, and with fewer than three pairs never less than how far plain runs of "
-        "that size end apart."
+        "of the last layer, with minus without: below zero it helps. It is the mean over the last 50 updates at every "
+        "size: of a training of a few hundred that is a large share, over which the loss still falls. The sizes are "
+        "the recipe in use and the rungs of the ladder in params.yaml; how many parameters and training tokens each "
+        "has, the table says. What counts as noise is three standard errors over pairs of one seed, and with fewer "
+        f"than three pairs never less than how far plain runs of that size end apart. {CHANCE_OF_PAIRS}."
     ),
     runs=sql("q8_runs"),
     numbers=sql("q8_numbers"),
     numbers_title="Final training loss of the last layer without and with multi-token prediction, by size",
     signed=("difference",),
-    testing=f"""SELECT count(*) < {SIZES} FROM multi_token_sizes
+    testing=f"""SELECT count(*) < {SIZES} OR bool_or(seeds < 3) FROM multi_token_sizes
         WHERE residual = 'sandwich' AND way = deepseek_v3()""",
     claims=sql("q8_claims"),
     figures=("multi_token_sizes",),

@@ -12,6 +12,7 @@ from perlayer.questions.wording import claims_fared, layers, listed, noise_of, p
 
 READOUTS = {"probes": "probes", "logit_lens": "the logit lens", "tuned_lens": "the tuned lens"}
 ATTNRES = ("attnres_full", "attnres_block")
+CHANCE = "no clearer an order than chance makes"
 
 
 class Order(NamedTuple):
@@ -30,18 +31,18 @@ class Order(NamedTuple):
     def __str__(self) -> str:
         if not self.ups:
             text = "falls with every layer"
-            if not self.noise_known:
-                text += f" ({noise_of(None)})"
-            elif self.unclear:
+            if self.noise_known and self.unclear:
                 text += f", but within the noise at {layers(self.unclear)}"
-            return text
+            notes = [] if self.noise_known else [noise_of(None)]
+            notes += [CHANCE] if self.by_chance else []
+            return f"{text} ({'; '.join(notes)})" if notes else text
         if self.rises:
             text = f"rises beyond the noise at {layers(self.rises)}"
         elif self.noise_known:
             text = f"rises within the noise alone, at {layers(self.ups)}"
         else:
             text = f"rises at {layers(self.ups)}, {noise_of(None)}"
-        chance = ", no clearer an order than chance makes" if self.by_chance else ""
+        chance = f", {CHANCE}" if self.by_chance else ""
         return f"{text} (tau {self.tau:+.2f}{chance})"
 
 
@@ -54,6 +55,8 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     ).fetchall()
     orders = [Order(*row) for row in rows]
     if not orders:
+        if connection.execute("SELECT count(*) FROM depth_steps").fetchone()[0]:
+            return "The plain models that have been read have one layer, and it takes two to speak of an order."
         return "No plain model has been read after every layer yet."
     sentences = []
     for residual in ("sandwich", *ATTNRES):
@@ -86,11 +89,14 @@ def _others(orders: list[Order]) -> list[str]:
     for readout, words in READOUTS.items():
         mine = [order for order in orders if order.readout == readout]
         rise = [f"{order.design} ({layers(order.rises)})" for order in mine if order.rises]
-        lost = [order.design for order in mine if order.by_chance]
+        lost = [order.design for order in mine if order.by_chance and order.ups]
+        fall = [order.design for order in mine if order.by_chance and not order.ups]
         if rise:
             parts.append(f"by {words} the loss rises beyond the noise in {listed(rise)}")
         if lost:
             parts.append(f"by {words} the order is no clearer than chance in {listed(lost)}")
+        if fall:
+            parts.append(f"by {words} the loss falls with every layer in {listed(fall)}, {CHANCE}")
     if any(order.ups and not order.noise_known for order in orders):
         parts.append(f"where the loss rises, whether by more than noise cannot be said ({noise_of(None)})")
     text = "; ".join(parts) or "the loss rises nowhere beyond the noise, and its order is clearer than chance in all"
@@ -114,9 +120,10 @@ def _sources(connection: duckdb.DuckDBPyConnection) -> list[str]:
     rows = connection.execute(
         """SELECT design_name(residual), count(source_weight), arg_max(source_weight, other_layer), max(source_entropy)
         FROM routing JOIN recipe_runs USING (run)
-        WHERE sublayer = 'head' AND starts_with(residual, 'attnres')
+        WHERE sublayer = 'head' AND starts_with(residual, 'attnres') AND full_depth AND algorithms = '{}'
+            AND readouts IN ('none', 'probes')
         GROUP BY run, residual, readouts, seed
-        QUALIFY row_number() OVER (PARTITION BY residual ORDER BY readouts = 'separate', seed, run) = 1
+        QUALIFY row_number() OVER (PARTITION BY residual ORDER BY seed, run) = 1
         ORDER BY design_place(residual)"""
     ).fetchall()
     if not rows:

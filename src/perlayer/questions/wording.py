@@ -53,6 +53,13 @@ def noises_of(noises: list[float | None]) -> str:
     return greatest if least == greatest else f"noise up to {max(known):.3f}"
 
 
+# Student's t of one and of two degrees of freedom.
+CHANCE_OF_PAIRS = (
+    "By chance alone a mean passes three of its standard errors in up to 20 of 100 cases with two pairs, and in 10 "
+    "with three"
+)
+
+
 def beyond(value: float, noise: float | None) -> bool:
     """Whether a difference is greater than its noise; nothing is beyond a noise that is not known."""
     return noise is not None and abs(value) > noise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,9 @@ def _name(row) -> str:
 def _no_share(table: pd.DataFrame) -> str:
     if "sandwich" not in set(table["residual"]):
         return "Without Sandwich-LN there are no shares."
-    if table.loc[table["residual"] == "sandwich", "noise"].isna().all():
+    baseline = table[table["residual"] == "sandwich"].iloc[0]
+    if math.isnan(baseline["noise"]):
         return "Whether what Sandwich-LN pays is more than noise\nis not known: shares of it say nothing."
+    if baseline["cost"] < -baseline["noise"]:
+        return "Sandwich-LN gains, beyond the noise:\nshares of what it pays say nothing."
     return "What Sandwich-LN pays is no more than noise:\nshares of it say nothing."

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 TITLE = "What every layer knows of the next token and of the one after, with multi-token prediction"
 CAPTION = (
-    "Above: final training loss read by probes after each layer without and with multi-token prediction, means over "
-    "pairs of one seed; at the last layer the next token is read by the model's own head. Stars are the modules that "
-    "predict the token after next. Below: the same with minus without, so that a layer below zero knows more; lines "
-    "across the marks are what counts as noise, the points beside them single pairs, and the grey bars how far plain "
-    "runs end apart."
+    "Above: final training loss read by probes after each layer without (dotted) and with multi-token prediction, "
+    "means over pairs of one seed, each way of it beside plain runs of its own seeds; at the last layer the next token "
+    "is read by the model's own head. Stars are the modules that predict the token after next. Below: the same with "
+    "minus without, so that a layer below zero knows more; lines across the marks are what counts as noise, the points "
+    "beside them single pairs, and the grey bars how far plain runs end apart."
 )
 TOKENS = {1: "The next token (t+1)", 2: "The token after next (t+2)"}
 PLAIN = {"color": "#222222", "marker": "o", "linestyle": ":"}
@@ -79,10 +79,10 @@ def _ways(table: pd.DataFrame) -> dict[str, dict[str, object]]:
 
 
 def _draw_losses(axes: Axes, table: pd.DataFrame, ways: dict[str, dict[str, object]]) -> None:
-    plain = table.drop_duplicates("layer")  # of the pairs of the first way
-    axes.plot(plain["layer"], plain["plain"], linewidth=1.3, **PLAIN, **MARKING)
     for (way, look), shift in zip(ways.items(), _shifts(ways)):
         mine = table[table["way"] == way]
+        plain = {**PLAIN, "color": look["color"]} if len(ways) > 1 else PLAIN
+        axes.plot(mine["layer"], mine["plain"], linewidth=1.3, **plain, **MARKING)
         axes.plot(mine["layer"], mine["loss"], linewidth=1.4, **look, **MARKING)
         module = mine.dropna(subset="module")
         edge = {"edgecolors": "white", "linewidths": 0.7, "zorder": 4}

@@ -19,10 +19,10 @@ CAPTION = (
     "Means over the tokens of held-out text. Designs with several streams, a row each: by which weight each sublayer "
     "reads and writes each stream, and the product of the mixing matrices from the first sublayer on: its forward gain "
     "(greatest |row sum|), backward gain (greatest |column sum|) and least column sum; dotted: both gains at the token "
-    "where they are greatest. 1 everywhere would be doubly stochastic. Designs that attend over depth: the weight that "
-    "each sublayer (row, the first at the top, the head at the bottom) gives each source (column); source 0 is the "
-    "embedding, the others are the outputs of sublayers or of blocks, the running block last. Colours there follow the "
-    "square root of the weight, since the first reader has one source alone."
+    "where they are greatest. A doubly stochastic product has 1 everywhere. Designs that attend over depth: the weight "
+    "that each sublayer (row, the first at the top, the head at the bottom) gives each source (column); source 0 is "
+    "the embedding, the others are the outputs of sublayers or of blocks, the running block last. Colours there follow "
+    "the square root of the weight, since the first reader has one source alone."
 )
 GAINS = {
     "forward_gain": ("forward gain", "#0072B2", "o", "greatest_forward_gain"),

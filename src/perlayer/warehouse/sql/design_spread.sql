@@ -1,12 +1,18 @@
 -- How far designs end apart is the standard deviation over them, each by its run of the lowest seed; in what separate
 -- heads cost, each by its mean over pairs. They end apart where that is more than three standard deviations over seeds, at
--- every layer. Value residual, which is no design of its own, stays out.
+-- every layer. Value residual, which is no design of its own, stays out. Up to four layers a block of AttnRes is a single
+-- sublayer, so that AttnRes block is AttnRes full and counts once with it.
 CREATE VIEW design_spread AS
-WITH ends AS (
-    SELECT residual, CASE WHEN layer = layers THEN 'last' ELSE readouts END AS measure, layer, loss, seed_std
+WITH every_end AS (
+    SELECT residual, layers, CASE WHEN layer = layers THEN 'last' ELSE readouts END AS measure, layer, loss, seed_std
     FROM design_layers WHERE value_residual IS NULL AND (readouts = 'probes' OR layer < layers)
     UNION ALL
-    SELECT residual, 'cost', layers, cost, pair_std FROM design_costs
+    SELECT residual, layers, 'cost', layers, cost, pair_std FROM design_costs
+),
+ends AS (
+    FROM every_end
+    QUALIFY residual <> 'attnres_block' OR layers > 4
+        OR NOT bool_or(residual = 'attnres_full') OVER (PARTITION BY measure, layer)
 ),
 layer_spread AS (
     SELECT measure, left_out, layer, count(*) AS designs, stddev_samp(loss) AS std, any_value(seed_std) AS seed_std
