@@ -268,13 +268,21 @@ def test_rises_that_seeds_scatter_by_are_within_noise(judge):
     claims, verdict, _ = judge(d4.QUESTION, seeds=(), further=rises)
     # Rises of 0, 1 and 2 have a standard deviation of 1.
     assert claims[1] == ("+1.00 layers from first to last, of 6", "within noise")
-    assert f"than the first (noise {3 / 3**0.5:.2f})" in verdict
+    assert f"a line through these layers rises by 1.00 (noise {3 / 3**0.5:.2f})" in verdict
 
 
-def mapped(tables):
-    """A connection to linear maps of pairs, and the claims of D6."""
+def mapped(tables, shallow=None):
+    """A connection to linear maps of pairs, all of the same two runs, and the claims of D6.
+
+    Args:
+        shallow: how the first run differs from a plain one of three layers.
+    """
+    runs = {"deep": PLAIN, "shallow": {**PLAIN, "layers": 3, **(shallow or {})}}
     rows = pd.concat(tables, ignore_index=True) if tables else []
-    return made_up.in_memory(rows, {"a": PLAIN}, made_up_depth.LAYERS, d6.QUESTION)
+    connection = made_up.in_memory(rows, runs, made_up_depth.LAYERS, d6.QUESTION)
+    for pair in {table["run"].iloc[0] for table in tables}:
+        connection.execute("INSERT INTO pairs VALUES (?, 'shallow', 'deep')", [pair])
+    return connection
 
 
 SAME = made_up_depth.maps("seed_to_seed", [1, 2, 3, 5, 6, 6], 6)
@@ -309,6 +317,16 @@ def test_several_shallow_models_must_agree():
     with mapped(tables) as connection:
         measured, holds = connection.execute("SELECT measured, holds FROM claims").fetchone()
     assert holds == "no" and measured.startswith("0.083 of the depth away") and measured.count(";") == 1
+
+
+@pytest.mark.parametrize("shallow", [{"residual": "keel"}, {"readouts": "separate"}, {"gradient_surgery": "per_token"}])
+def test_pairs_that_are_not_two_plain_models_of_one_design_are_shown_and_not_judged(shallow):
+    table = made_up_depth.maps("mine", [3, 3, 3, 1, 1, 1], 3)
+    with mapped([table], shallow) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("no run",)]
+        assert d6.verdict(connection).startswith("In mine (3 to 6 layers)")
+    with mapped([table], {"readouts": "probes"}) as connection:  # which only look on
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("no",)]
 
 
 @pytest.mark.parametrize("tables", [[], [SAME]])
