@@ -245,6 +245,12 @@ def test_which_runs_stand_for_what():
     ]
 
 
+def test_a_run_is_not_lost_to_one_that_trains_alike_and_is_not_dissected():
+    runs = {"a": PLAIN, "watched": {**PLAIN, "gradient_cosines": {"every": 5}}}
+    connection = over([dissection("watched")], runs)
+    assert connection.execute("SELECT run, label FROM dissected_runs").fetchall() == [("watched", "baseline")]
+
+
 def test_findings_pool_the_seeds_of_all_setups():
     factors = {("none", 0): 1.0, ("none", 1): 1.1, ("none", 2): 0.9, ("shared", 0): 0.5, ("shared", 1): 0.52}
     runs = {f"{readouts}_{seed}": {**PLAIN, "readouts": readouts, "seed": seed} for readouts, seed in factors}

@@ -6,11 +6,11 @@ WITH taken_apart AS (
     GROUP BY run
 ),
 ours AS (
-    SELECT residual, CASE WHEN plain THEN 'baseline' ELSE readouts END AS setup, groups.layers, full_depth, seed,
-        member AS run
-    FROM groups JOIN taken_apart ON taken_apart.run = member
-    WHERE algorithms = '{}'
-    QUALIFY row_number() OVER (PARTITION BY residual, setup, groups.layers, seed ORDER BY readouts, ema, member) = 1
+    SELECT residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, layers,
+        full_depth, seed, run
+    FROM recipe_runs
+    WHERE present AND algorithms = '{}' AND run IN (SELECT run FROM taken_apart)
+    QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, run) = 1
 ),
 found AS (
     SELECT residual, setup, layers, full_depth, run, seed,
