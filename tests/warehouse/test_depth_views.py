@@ -348,11 +348,11 @@ def growths(connection, columns):
 
 
 def test_scores_of_groups_are_one_row_a_group():
-    scores = {"sums: 2 operands": 2.0, "sums: 10 operands": 2.5, "mine: easy": 1.5}
+    scores = {"sums: 2 operands": 2.0, "sums: 10 operands": 2.5, "mine: gsm8k": 1.5}
     connection = over([dissection("a"), made_up_depth.by_group("a", scores)], {"a": PLAIN})
     found = connection.execute("FROM group_scores ORDER BY depth_score").fetchall()
     assert found == [
-        ("a", "mine", "easy", None, 6, 4, 1, 0.25, 1.5, 0.01, 0.75, 0.005, 4.5),
+        ("a", "mine", "gsm8k", None, 6, 4, 1, 0.25, 1.5, 0.01, 0.75, 0.005, 4.5),
         ("a", "sums", "2 operands", 2.0, 6, 4, 1, 0.25, 2.0, 0.01, 1.0, 0.005, 6.0),
         ("a", "sums", "10 operands", 10.0, 6, 4, 1, 0.25, 2.5, 0.01, 1.25, 0.005, 7.5),
     ]

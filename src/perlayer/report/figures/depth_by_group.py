@@ -93,7 +93,7 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, shares: bool) -> None:
 
 def _group_ticks(axes: Axes, groups: list[str]) -> None:
     """The names of groups below them; where they differ in a number alone that number, and what it counts as label."""
-    number = r"\d+(\.\d+)?"
+    number = r"\b\d+(\.\d+)?\b"
     words = {re.sub(number, "", group, count=1).strip() for group in groups}
     if len(words) == 1 and all(re.search(number, group) for group in groups):
         axes.set_xticks(range(len(groups)), [re.search(number, group).group() for group in groups])
