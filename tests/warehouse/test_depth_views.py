@@ -73,7 +73,7 @@ def drop(shares):
     ratio = np.mean(second) / np.mean(first) if first and second else None
     return {
         "ratio": ratio,
-        "drop_layer": max(falls, key=falls.get) if falls else None,
+        "drop_layer": max(falls, key=falls.get) if any(fall > 0 for fall in falls.values()) else None,
         "drop_share": max(falls.values(), default=None),
         "middle_drop": max((falls[layer] for layer in near), default=None),
         "other_drop": max((falls[layer] for layer in falls if layer not in near), default=None),
@@ -81,8 +81,10 @@ def drop(shares):
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4, 5, 6, 7, 12, 13, 24])
-def test_drops_leave_out_the_first_layer(depth):
+@pytest.mark.parametrize("rising", [False, True])
+def test_drops_leave_out_the_first_layer(depth, rising):
     shares = list(np.random.default_rng(depth).uniform(0.1, 1.0, depth))
+    shares = sorted(shares) if rising else shares
     rows = [{"layer": layer, "value": share} for layer, share in enumerate(shares, start=1)]
     table = pd.DataFrame(rows).assign(run="a", analysis="contributions", stat="mean", metric="relative_contribution")
     table = table.assign(**dict.fromkeys(["sublayer", "other_layer", "text", "position", "token", "strength"]))
@@ -90,7 +92,7 @@ def test_drops_leave_out_the_first_layer(depth):
     for name, value in drop(shares).items():
         seen = found.loc[0, name]
         assert pd.isna(seen) if value is None else seen == pytest.approx(value), name
-    assert found.loc[0, "layers"] == depth
+    assert found.loc[0, "layers"] == depth and (not rising or pd.isna(found.loc[0, "drop_layer"]))
 
 
 def statistics_of(connection, run):
@@ -104,7 +106,8 @@ def test_statistics_of_one_model(connection):
     expected = {f"{part}_ratio": drop(shares[part])["ratio"] for part in shares}
     expected["attention_minus_mlp_ratio"] = expected["attention_ratio"] - expected["mlp_ratio"]
     fall = drop(shares["layer"])
-    expected |= {"middle_drop_lead": fall["middle_drop"] - fall["other_drop"], "drop_layer": fall["drop_layer"]}
+    expected |= {name: fall[name] for name in ("middle_drop", "drop_share", "drop_layer")}
+    expected["middle_drop_lead"] = fall["middle_drop"] - fall["other_drop"]
     expected |= {"cosine_before_middle": -0.2, "cosine_after_middle": 0.3}  # layers 3 and 4
     # Halves are layers 2 and 3, 4 and 5.
     expected["future_effect_ratio"] = (later[3] + later[4]) / (later[1] + later[2])
@@ -162,11 +165,13 @@ def test_one_token_has_no_rise():
 
 def test_one_layer_leaves_the_embedding():
     one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
-    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:]}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {"kl": 1.0}}
     connection = over([dissection("a", **one)], {"a": PLAIN}, 1)
     # After the only layer nothing but what predicts matters.
     assert connection.execute("SELECT DISTINCT measure, until FROM token_depths").fetchall() == [("erasure", 0)]
-    assert statistics_of(connection, "a") == {}
+    assert statistics_of(connection, "a") == {
+        "kl_layer": 1, "overlap_layer": 2, "erasure_depth": 0, "erasure_rise": 0,
+    }  # fmt: skip
 
 
 def test_designs_without_a_residual_have_no_depths_of_tokens():
