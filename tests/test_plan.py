@@ -118,7 +118,7 @@ def test_what_is_named_like_a_run_of_the_ladder_is_refused(section, named):
     ("text", "said"),
     [
         (None, "no such file; expected prompts, one JSON object a line"),
-        ('{"problem": "1 + 1"}\n', "line 1: expected a row of math, found no 'solution'"),
+        ('{"problem": "1 + 1"}\n', "line 1: solution: expected a text, found None"),
     ],
 )
 def test_a_wrong_file_of_prompts_is_named(tmp_path, text, said):

@@ -23,6 +23,7 @@ from perlayer.depth.settings import (
     DepthSettings,
     MapSettings,
     RoutedRuns,
+    check_length,
     parse_pairs,
     parse_prompts,
     published_settings,
@@ -93,7 +94,12 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
             )
     _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
     _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
-    _check_named(parse(DepthRuns, params["depth"], "depth").runs, runs, "depth.runs")
+    dissected = parse(DepthRuns, params["depth"], "depth").runs
+    _check_named(dissected, runs, "depth.runs")
+    if dissected:
+        data, where = recipe(params, "data")
+        with at(where):
+            check_length(data["sequence_length"])
     anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
     _check_named(anatomy.runs, runs, "anatomy.runs")
     for prompts in parse_prompts(params).values():
@@ -126,6 +132,8 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     _check_routed(params["routing"]["runs"], runs)
     for name, settings in published.items():
         published_settings(name, settings.depth)
+        with at(f"published.{name}"):
+            check_length(settings.sequence_length)
         read_published_config(settings.path, settings.sequence_length)
     return runs
 

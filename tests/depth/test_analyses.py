@@ -261,7 +261,8 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
         ),
         ({"prompts": {"mine": {"operands": []}}}, "depth.prompts.mine.operands: expected whole numbers from 1 to 1000"),
         ({"prompts": {"mine": {"operands": [2, 2]}}}, "depth.prompts.mine.operands: expected whole numbers"),
-        ({"prompts": {"mine": {"operands": [2], "each": 0}}}, "depth.prompts.mine.each: expected at least 1"),
+        ({"prompts": {"mine": {"operands": [2], "each": 0}}}, "depth.prompts.mine.each: expected from 1 to 1000"),
+        ({"prompts": {"mine": {"operands": [2], "each": 10**9}}}, "depth.prompts.mine.each: expected from 1 to 1000"),
     ],
 )
 def test_a_wrong_list_of_runs_is_named_before_any_work(section, said):
@@ -270,9 +271,30 @@ def test_a_wrong_list_of_runs_is_named_before_any_work(section, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("key", ["sequences", "splits", "tokens_at_once", "gradient_steps"])
-def test_a_wrong_length_is_named_before_any_work(key):
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("sequences", 1, "expected at least 2, found 1"),  # `held_out_rows` wants as many
+        ("splits", 0, "expected at least 1 a sequence, found 0"),
+        ("tokens_at_once", 0, "expected at least 1, found 0"),
+        ("texts", 9, "expected at most the 8 sequences, found 9"),
+        ("gradient_steps", 0, "expected at least 1, found 0"),
+    ],
+)
+def test_a_wrong_length_is_named_before_any_work(key, value, said):
     params = load()
-    params["recipes"]["nano"]["depth"][key] = 0
-    with pytest.raises(UserError, match=f"params.yaml: recipes.nano.depth.{key}: expected at least 1"):
+    params["recipes"]["nano"]["depth"][key] = value
+    with pytest.raises(UserError, match=f"params.yaml: recipes.nano.depth.{key}: {said}"):
         check_params(params)
+
+
+def test_sequences_too_short_to_split_are_named_before_any_work():
+    params = load()
+    params["recipes"]["nano"]["data"]["sequence_length"] = 12
+    said = "params.yaml: recipes.nano.data.sequence_length: expected at least 13 tokens, to split .*, found 12"
+    with pytest.raises(UserError, match=said):
+        check_params(params)
+    check_params({**params, "depth": {"runs": [], "prompts": {}}})  # nothing is dissected
+    params["recipes"]["nano"]["data"]["sequence_length"] = 13
+    check_params(params)
+    assert split_positions(1, 13, 1).tolist() == [[8]]

@@ -2,7 +2,15 @@
 
 import pytest
 
-from perlayer.depth.depth_score import cosine_depth, depth_score, kl_depth, mean_effects, overlap_depth, score_depth
+from perlayer.depth.depth_score import (
+    cosine_depth,
+    depth_score,
+    kl_depth,
+    mean_effects,
+    overlap_depth,
+    score_depth,
+    skipping_scores,
+)
 from perlayer.depth.tables import Number
 
 
@@ -15,6 +23,14 @@ def test_a_depth_score_is_the_mean_layer_by_effect():
     assert depth_score({1: 2.0, 2: 0.5, 3: 0.0}) == pytest.approx((1 * 2 + 2 * 0.5) / 2.5)
     assert depth_score({1: 1.0, 2: 1.0, 3: 1.0}) == 2
     assert depth_score({1: 0.0, 2: 0.0}) is None
+
+
+def test_of_two_layers_the_first_alone_changes_later_tokens():
+    numbers = [Number(1, None, "effect_future", "mean", 0.3, 2)]
+    numbers += [Number(layer, None, "output_effect_future", "mean", value) for layer, value in ((1, 0.2), (2, 0.0))]
+    assert skipping_scores(numbers, 2) == []  # where it would be 1 whatever the model does
+    third = [Number(2, None, "effect_future", "mean", 0.3, 3), Number(3, None, "output_effect_future", "mean", 0.0)]
+    assert len(skipping_scores(numbers + third, 3)) == 2
 
 
 def test_effective_depths_count_from_one():

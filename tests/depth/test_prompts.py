@@ -32,7 +32,7 @@ def test_sums_add_up_and_a_group_has_one_number_of_operands():
 
 
 def test_prompts_are_read_as_they_were_written(tmp_path):
-    prompts = [Prompt("Größe?\n", "a", "1"), *arithmetic_prompts([2], 2, 0)]
+    prompts = [Prompt("Größe? \N{GRINNING FACE}\n", "a", "1"), *arithmetic_prompts([2], 2, 0)]
     write_prompts(prompts, tmp_path / "prompts.jsonl")
     assert read_prompts(tmp_path / "prompts.jsonl") == prompts
     assert json.loads((tmp_path / "prompts.jsonl").read_text().splitlines()[1]).keys() == {"prompt", "answer", "group"}
@@ -47,6 +47,9 @@ def test_prompts_are_read_as_they_were_written(tmp_path):
         ('{"prompt": "a", "answer": "", "group": "c"}', "line 1: answer: expected a text, found ''"),
         ('{"prompt": "a", "answer": "b"}', "line 1: group: expected a text, found None"),
         ("3", "line 1: prompt: expected a text, found None"),
+        ("\n\n" + '{"prompt": "a"}', "line 3: answer: expected a text, found None"),
+        ("\n" + "[" * 100_000, "line 2: not valid JSON: "),
+        (r'{"prompt": "a\ud800", "answer": "b", "group": "c"}', r"line 1: prompt: expected a text, found 'a\ud800'"),
     ],
 )
 def test_a_wrong_file_of_prompts_is_named_in_one_line(tmp_path, text, said):
@@ -74,10 +77,45 @@ def test_published_questions_are_put_into_words(tmp_path):
         (prompt,) = published_prompts(name, tmp_path / name)
         assert (prompt.answer, prompt.group) == expected[name]
         assert prompt.prompt.find(row.get("question") or row.get("problem") or "Who?") >= 0
-        with pytest.raises(UserError, match="line 1: expected a row of "):
+        with pytest.raises(UserError, match="line 1: [a-z]+: expected a "):
             published_prompts(next(other for other in rows if other != name), tmp_path / name)
     with pytest.raises(UserError, match="expected one of gsm8k, math, mquake, found 'other'"):
         published_prompts("other", tmp_path / "math")
+
+
+GSM8K = {"question": "How many?", "answer": "One.\n#### 1"}
+MATH = {"problem": "Find x.", "solution": "It is $1$.", "level": "Level 3"}
+MQUAKE = {"questions": ["Who?"], "answer": "She", "orig": {"triples": [[1]]}}
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "said"),
+    [
+        ("gsm8k", {**GSM8K, "answer": "One."}, "answer: expected a solution, #### and the final answer, found 'One.'"),
+        ("gsm8k", {**GSM8K, "answer": "One. #### "}, "answer: expected a solution, #### and the final answer, found "),
+        ("gsm8k", {**GSM8K, "answer": 1}, "answer: expected a text, found 1"),
+        ("gsm8k", {**GSM8K, "question": ""}, "question: expected a text, found ''"),
+        ("gsm8k", [GSM8K], "answer: expected a text, found None"),
+        ("math", {**MATH, "problem": None}, "problem: expected a text, found None"),
+        ("math", {**MATH, "solution": "\ud800"}, r"solution: expected a text, found '\ud800'"),
+        ("math", {**MATH, "level": 3}, "level: expected a text, found 3"),
+        ("mquake", {**MQUAKE, "questions": "Who?"}, "questions: expected a list that begins with a text, found 'Who?'"),
+        ("mquake", {**MQUAKE, "questions": []}, "questions: expected a list that begins with a text, found []"),
+        ("mquake", {**MQUAKE, "questions": [None]}, "questions: expected a list that begins with a text, found [None]"),
+        ("mquake", {**MQUAKE, "questions": [""]}, "questions: expected a list that begins with a text, found ['']"),
+        ("mquake", {**MQUAKE, "answer": None}, "answer: expected a text, found None"),
+        ("mquake", {**MQUAKE, "orig": {"triples": []}}, "orig.triples: expected a list of triples, found []"),
+        ("mquake", {**MQUAKE, "orig": {"triples": "abc"}}, "orig.triples: expected a list of triples, found 'abc'"),
+        ("mquake", {**MQUAKE, "orig": []}, "orig.triples: expected a list of triples, found None"),
+    ],
+)
+def test_what_is_no_text_is_named_with_its_line(tmp_path, name, row, said):
+    path = tmp_path / "rows.jsonl"
+    usual = {"gsm8k": GSM8K, "math": MATH, "mquake": MQUAKE}[name]
+    path.write_text("".join(json.dumps(each) + "\n\n" for each in (usual, row)))
+    with pytest.raises(UserError) as error:
+        published_prompts(name, path)
+    assert str(error.value).startswith(f"{path}: line 3: {said}") and "\n" not in str(error.value)
 
 
 def test_some_of_each_group_are_drawn_the_same_each_time():
@@ -113,8 +151,12 @@ def test_prompt_and_answer_are_tokens_of_their_own(small_shards):
     assert text.name == "a, 1" and before[0] == tokenizer.bos_id
     assert tokenizer.backend.decode(before[1:].tolist()) == "Document 5 te"
     assert tokenizer.backend.decode(answer.tolist()) == "lls of it"
-    with pytest.raises(UserError, match="prompt 1: expected a prompt and an answer of at least a token each"):
-        answered_texts([Prompt("a", "", "b")], tokenizer)
+    said = "b, 2: expected a prompt and an answer of at least a token each, found 'a' and ''"
+    prompts = [Prompt("a", "c", "b"), Prompt("a", "", "b")]
+    with pytest.raises(UserError, match=f"^{said}$"):
+        answered_texts(prompts, tokenizer)
+    with pytest.raises(UserError, match=f"^prompts mine: {said}$"):
+        score_sets(move(build("pre_ln", layers=LAYERS)).freeze(), {"mine": prompts}, tokenizer, 1, 200)
 
 
 def test_splits_lie_four_tokens_apart_from_where_the_answer_begins():

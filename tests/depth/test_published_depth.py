@@ -81,7 +81,8 @@ def test_one_table_holds_all_dissections(published, tmp_path, capsys):
     ("depth", "said"),
     [
         ({"layers": 3}, "published.mine.depth.layers: unknown key"),
-        ({"sequences": 0}, "published.mine.depth.sequences: expected at least 1, found 0"),
+        ({"sequences": 1}, "published.mine.depth.sequences: expected at least 2, found 1"),
+        ({"texts": 3}, "published.mine.depth.texts: expected at most the 2 sequences, found 3"),
         ({"texts": -1}, "published.mine.depth.texts: expected at least 0, found -1"),
         (3, "published.mine.depth: expected a mapping, found 3"),
     ],
@@ -90,3 +91,10 @@ def test_a_wrong_choice_is_named_before_any_work(depth, said):
     with pytest.raises(UserError) as error:
         check_params({**load(), "published": {"mine": {"path": "nowhere", "depth": depth}}})
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_sequences_too_short_to_split_are_named_before_any_work():
+    said = "params.yaml: published.mine.sequence_length: expected at least 13 tokens, to split .*, found 12"
+    for length, message in ((12, said), (13, "nowhere: no such folder")):
+        with pytest.raises(UserError, match=message):
+            check_params({**load(), "published": {"mine": {"path": "nowhere", "sequence_length": length}}})

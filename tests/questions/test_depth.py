@@ -64,6 +64,29 @@ def test_no_drop_does_not(judge):
     assert "falls most at layer 3 of 6, by 40 %." in verdict
 
 
+def test_nothing_drops_where_every_layer_adds_more_than_the_one_before(judge):
+    # From layer 3 to 4, the middle, it rises least.
+    rising = shares(layer=[9.0, 0.2, 0.4, 0.5, 0.9, 1.8])
+    claims, verdict, _ = judge(d1.QUESTION, **rising)
+    assert claims[3] == ("none; near the middle -25 %", "no")
+    assert "From one layer to the next it falls nowhere." in verdict
+    claims, verdict, _ = judge(d3.QUESTION, **rising, depths={"kl": 4.0})
+    assert claims == [("layer 4, no drop", "no"), ("layer 7, no drop", "no")]
+    assert "What layers add falls at no layer." in verdict
+
+
+def test_a_drop_within_the_noise_of_none_is_no_drop(judge):
+    # Falls of 2 % at layer 4 on average over three seeds, which scatter by 20 %.
+    further = {}
+    for seed, share in enumerate((0.312, 0.392, 0.472)):
+        profile = shares(layer=[9.0, 0.2, 0.4, share, 0.9, 1.8]) | {"depths": {"kl": 4.0, "overlap": 4.0}}
+        further[f"s{seed}"] = ({"seed": seed}, profile)
+    claims, _, _ = judge(d1.QUESTION, seeds=(), further=further)
+    assert claims[3][1] == "within noise"
+    claims, _, _ = judge(d3.QUESTION, seeds=(), further=further)
+    assert {holds for _, holds in claims} == {"within noise"}
+
+
 def test_small_differences_are_within_noise(judge):
     seeds = (0.8, 1.0, 1.2)
     level = {"layer": [9.0, 0.5, 0.5, 0.49, 0.49, 0.49]}
@@ -119,8 +142,20 @@ def test_skips_that_reach_more_future_tokens(judge):
 def test_the_output_takes_shape_where_contributions_drop(judge, layer, holds):
     claims, verdict, _ = judge(d3.QUESTION, depths={"kl": float(layer), "overlap": 4.0})
     assert claims == [(f"layer {layer}, the drop at 4 of 6", holds), ("layer 4, the drop at 4 of 6", "yes")]
-    assert f"the input of layer {layer} is the first from which" in verdict
-    assert "What layers add falls most at layer 4 (noise 0.000)." in verdict
+    assert (
+        "at whose input the logit lens is less than half as far from the output as at its farthest is "
+        f"{layer} on average over 3 seeds (noise 0.000)" in verdict
+    )
+    assert "The layer at which what layers add falls most is 4 on average over 3 seeds (noise 0.000)." in verdict
+
+
+def test_a_mean_over_seeds_is_no_layer(judge):
+    further = {f"s{n}": ({"seed": n}, {"depths": {"kl": 2.0 + (n > 0), "overlap": 4.0}}) for n in range(3)}
+    _, verdict, _ = judge(d3.QUESTION, seeds=(), further=further)
+    assert "as at its farthest is 2.67 on average over 3 seeds (noise 1.000)" in verdict
+    assert "layer 2" not in verdict
+    _, verdict, _ = judge(d3.QUESTION, seeds=(1.0,))
+    assert "as at its farthest is 5 (noise not known: no seeds), and" in verdict
 
 
 def test_depth_scores_stand_beside_each_other(judge):
@@ -166,10 +201,32 @@ def test_a_depth_score_is_flat_that_grows_by_less_than_a_twentieth_of_the_depth(
         said = d5.verdict(connection)
         assert "From 2 operands to 6 operands (sums, of which the baseline answers 25 %) the depth score" in said
         assert f"changes by {growth:+.2f} layers (noise 0.046), by predictions {growth / 2:+.2f} (noise 0.023)." in said
-        assert "Of 2 other setups and designs it changes by more than noise in shared head (+1.00)." in said
+        assert (
+            "On sums the depth score changes by more than noise in shared head (+1.00), of 2 other setups and designs "
+            "whose noise is known." in said
+        )
         rows = connection.execute(d5.QUESTION.numbers).df()
         assert list(rows["growth"]) == pytest.approx([growth, 0.01, 1.0])
         assert set(rows["prompts"]) == {"sums: 2 operands to 6 operands"}
+
+
+def test_other_setups_are_counted_once_a_set_and_where_their_noise_is_known():
+    runs, tables = {}, []
+    for readouts, seeds in {"none": 3, "separate": 1, "shared": 1}.items():
+        for seed in range(seeds):
+            run = f"{readouts}_{seed}"
+            runs[run] = {**PLAIN, "readouts": readouts, "seed": seed}
+            scores = {f"{name}: {level}": 2.0 + 0.01 * seed for name in ("levels", "sums") for level in (1, 2)}
+            scores["sums: 2"] += readouts == "shared"
+            tables += [dissection(run), made_up_depth.by_group(run, scores)]
+    deep = {**scores, "levels: 2": 5.0}  # with a single prompt a group, whose noise is not known
+    runs["keel_0"] = {"residual": "keel", "readouts": "none", "seed": 0}
+    tables += [dissection("keel_0"), made_up_depth.by_group("keel_0", deep, error=None)]
+    rows = pd.concat(tables, ignore_index=True)
+    with made_up.in_memory(rows, runs, made_up_depth.LAYERS, d5.QUESTION) as connection:
+        said = d5.verdict(connection)
+    changes, known = "the depth score changes by more than noise in", "2 other setups and designs whose noise is known."
+    assert f"On levels {changes} none of {known} On sums {changes} shared head (+1.00), of {known} On held-out" in said
 
 
 def test_published_models_are_judged_beside_the_baseline():
@@ -251,9 +308,15 @@ def test_tokens_that_matter_until_one_depth_show_no_composition(judge):
     assert (
         "forgetting a token is at least half of what it is at most until layer 3.20 on average (noise 0.00)" in verdict
     )
-    assert "matters until +0.00 layers deeper than the first (noise 0.00)." in verdict
-    assert "matters until -2.00 layers deeper than the first (noise 0.00)." in verdict
-    assert "deeper than the first are above it with shared head (+2.00)." in verdict
+    line = "from the first token that counts to the last, a line through these layers"
+    assert f"{line} rises by 0.00 (noise 0.00)." in verdict and f"{line} falls by 2.00 (noise 0.00)." in verdict
+    assert "by erasure, the rise of that line is above it with shared head (+2.00)." in verdict
+
+
+def test_without_texts_no_token_has_been_looked_at(judge):
+    claims, verdict, state = judge(d4.QUESTION, tokens={})
+    assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
+    assert verdict.startswith("No token has been looked at alone yet; recipes.SIZE.depth.texts says")
 
 
 def test_later_tokens_that_matter_until_deeper_layers_are_composition(judge):
@@ -268,13 +331,21 @@ def test_rises_that_seeds_scatter_by_are_within_noise(judge):
     claims, verdict, _ = judge(d4.QUESTION, seeds=(), further=rises)
     # Rises of 0, 1 and 2 have a standard deviation of 1.
     assert claims[1] == ("+1.00 layers from first to last, of 6", "within noise")
-    assert f"than the first (noise {3 / 3**0.5:.2f})" in verdict
+    assert f"a line through these layers rises by 1.00 (noise {3 / 3**0.5:.2f})" in verdict
 
 
-def mapped(tables):
-    """A connection to linear maps of pairs, and the claims of D6."""
+def mapped(tables, shallow=None):
+    """A connection to linear maps of pairs, all of the same two runs, and the claims of D6.
+
+    Args:
+        shallow: how the first run differs from a plain one of three layers.
+    """
+    runs = {"deep": PLAIN, "shallow": {**PLAIN, "layers": 3, **(shallow or {})}}
     rows = pd.concat(tables, ignore_index=True) if tables else []
-    return made_up.in_memory(rows, {"a": PLAIN}, made_up_depth.LAYERS, d6.QUESTION)
+    connection = made_up.in_memory(rows, runs, made_up_depth.LAYERS, d6.QUESTION)
+    for pair in {table["run"].iloc[0] for table in tables}:
+        connection.execute("INSERT INTO pairs VALUES (?, 'shallow', 'deep')", [pair])
+    return connection
 
 
 SAME = made_up_depth.maps("seed_to_seed", [1, 2, 3, 5, 6, 6], 6)
@@ -309,6 +380,16 @@ def test_several_shallow_models_must_agree():
     with mapped(tables) as connection:
         measured, holds = connection.execute("SELECT measured, holds FROM claims").fetchone()
     assert holds == "no" and measured.startswith("0.083 of the depth away") and measured.count(";") == 1
+
+
+@pytest.mark.parametrize("shallow", [{"residual": "keel"}, {"readouts": "separate"}, {"gradient_surgery": "per_token"}])
+def test_pairs_that_are_not_two_plain_models_of_one_design_are_shown_and_not_judged(shallow):
+    table = made_up_depth.maps("mine", [3, 3, 3, 1, 1, 1], 3)
+    with mapped([table], shallow) as connection:
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("no run",)]
+        assert d6.verdict(connection).startswith("In mine (3 to 6 layers)")
+    with mapped([table], {"readouts": "probes"}) as connection:  # which only look on
+        assert connection.execute("SELECT holds FROM claims").fetchall() == [("no",)]
 
 
 @pytest.mark.parametrize("tables", [[], [SAME]])
@@ -354,9 +435,19 @@ def test_runs_that_are_to_be_dissected_are_named(gather):
 
 def test_models_of_two_layers_have_no_halves(judge):
     two = {name: {part: values[:2] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
-    two |= {"kl": PROFILE["kl"][-3:], "overlap": PROFILE["overlap"][-3:]}
+    two |= {"kl": PROFILE["kl"][-3:], "overlap": PROFILE["overlap"][-3:], "scores": {}}
     further = {f"shallow_{seed}": ({"seed": seed}, two) for seed in range(3)}
+    _, verdict, _ = judge(d5.QUESTION, seeds=(), further=further)
+    assert verdict.startswith("No model of the recipe's depth has a depth score, which takes three layers.")
     for question in (d1.QUESTION, d2.QUESTION):
         claims, verdict, state = judge(question, seeds=(), further=further)
         assert {holds for _, holds in claims} == {"no run"} and state == "not yet run"
         assert verdict.startswith("The baseline has not been dissected, or has too few layers for halves.")
+
+
+def test_models_of_one_layer_have_been_dissected(judge):
+    one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {"kl": 1.0}}
+    for question in (d1.QUESTION, d2.QUESTION, d3.QUESTION, d4.QUESTION, d5.QUESTION):
+        claims, verdict, _ = judge(question, seeds=(), further={f"s{n}": ({"seed": n}, one) for n in range(3)})
+        assert len(claims) > 1 and "has shown yet how it uses its depth" not in verdict

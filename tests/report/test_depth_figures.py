@@ -91,6 +91,8 @@ def test_maps_of_tokens_show_one_text(connection, module, first, unseen):
     figure = settled(module, connection)
     maps = [axes for axes in figure.axes if axes.images]
     assert titles(figure) == LABELS and len({axes.images[0].get_clim() for axes in maps}) == 1
+    if module is erasure:  # no two distributions are further apart
+        assert maps[0].images[0].get_clim() == pytest.approx((1e-3, 2**0.5))
     until = PROFILE["tokens"]["window 1"][column]
     for axes in maps:
         values = axes.images[0].get_array()
@@ -190,6 +192,33 @@ def test_scores_of_groups_stand_in_order_of_difficulty(gather):
 
 
 @pytest.mark.filterwarnings("error")
+def test_a_number_within_a_word_is_no_difficulty(gather):
+    runs = {"baseline": made_up.RUNS["baseline"]}
+    analysed = {("depth", "baseline"): with_problems("baseline", {"school: gsm8k": 2.0})}
+    with questions.connect(gather(runs, runs, analysed)) as connection:
+        (axes,) = settled(depth_by_group, connection).axes
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == ["gsm8k"] and axes.get_xlabel() == ""
+
+
+@pytest.mark.filterwarnings("error")
+def test_models_of_few_layers_say_what_they_do_not_have(gather):
+    one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {}, "tokens": {}}
+    runs = {"baseline": made_up.RUNS["baseline"]}
+    problems = made_up_depth.by_group("baseline", PROMPTS, layers=1)
+    problems = problems[~problems["metric"].str.startswith(("depth_score", "output"))]
+    rows = pd.concat([made_up_depth.dissection("baseline", **one), problems], ignore_index=True)
+    with questions.connect(gather(runs, runs, {("depth", "baseline"): rows})) as connection:
+        assert texts(settled(skip_effects, connection)) == ["No dissected model has a layer after its first."]
+        said = "No model that has read problems has a depth score on them, which takes three layers."
+        assert texts(settled(depth_by_group, connection)) == [said]
+        for module in TOKEN_MODULES:
+            assert texts(settled(module, connection))[0].startswith("No token has been looked at alone yet in a model")
+        for module in (contributions, depth_profile, depth_scores):
+            assert "baseline" in texts(settled(module, connection))
+
+
+@pytest.mark.filterwarnings("error")
 def test_a_published_model_stands_beside_the_runs(gather):
     runs = {"baseline": made_up.RUNS["baseline"]}
     theirs = [
@@ -253,6 +282,7 @@ def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
         "cosines": {part: values[:2] for part, values in PROFILE["cosines"].items()},
         "kl": PROFILE["kl"][-3:],
         "overlap": PROFILE["overlap"][-3:],
+        "depths": {},
     }
     analysed = {
         ("depth", "baseline"): made_up_depth.dissection("baseline"),
@@ -266,7 +296,11 @@ def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
                 assert "Not drawn, not dissected yet: keel_probes, shared" in found
             assert titles(settled(contributions, connection)) == ["baseline", "baseline, 2\nlayers"]
             assert [titles(settled(module, connection)) for module in TOKEN_MODULES] == [["baseline"]] * 2
-            assert "Share of the depth" in texts(settled(depth_scores, connection))
+            figure = settled(depth_scores, connection)
+            assert "Share of the depth" in texts(figure)
+            right = figure.axes[1]
+            shown = [x for line in right.get_lines() for x in line.get_xdata() if x == x]
+            assert max(shown) == 1.5 < right.get_xlim()[1]  # of two layers, one beyond the last
 
 
 @pytest.mark.filterwarnings("error")

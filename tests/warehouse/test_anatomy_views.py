@@ -36,6 +36,12 @@ def test_ablations_have_intervals_and_categories(connection):
     assert rows(connection, "SELECT count(*) FROM ablations") == [(6 * 7,)]
 
 
+def test_a_run_is_not_lost_to_one_that_trains_alike_and_is_not_taken_apart():
+    runs = {"a": PLAIN, "watched": {**PLAIN, "gradient_cosines": {"every": 5}}}
+    found = made_up.in_memory(anatomy("watched"), runs, made_up_anatomy.LAYERS)
+    assert rows(found, "SELECT run, label, layers FROM anatomy_runs") == [("watched", "baseline", 6)]
+
+
 @pytest.mark.parametrize("mean", [-40.0, -0.6, -0.5, -0.1, 0.0, 1.9, 2.0, 19.9, 20.0, 99.9, 100.0, 5000.0])
 @pytest.mark.parametrize("reach", [0.05, 0.3, 50.0])
 def test_categories_are_those_by_which_layers_are_chosen(connection, mean, reach):

@@ -8,6 +8,7 @@ import pytest
 
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
+from perlayer.warehouse import database
 from perlayer.warehouse.collect import DISSECTING, collect, definitions
 
 SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
@@ -83,6 +84,12 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
     rows = [(*row, n.strength, n.value) for row, n in zip(rows, numbers)]
     expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
     assert len(found) == len(expected) and set(found) == expected
+
+
+def test_pairs_say_which_runs_they_are_of(warehouse_dir, gather):
+    found = read(warehouse_dir, "pairs").values.tolist()
+    assert found == [[pair, *made_up.PAIRS[pair][:2]] for pair in sorted(made_up.PAIRS)]
+    assert read(gather({}, {"baseline": made_up.RUNS["baseline"]}), "pairs").empty
 
 
 def test_dissections_at_another_size_are_absent(tmp_path):
@@ -198,7 +205,7 @@ def test_analyses_do_not_change_what_is_said_of_runs(warehouse_dir, gather):
 
 
 def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
-    names = [*(f"warehouse/{table}.parquet" for table in ("runs", "layer_metrics", "dissections")), "headline.json"]
+    names = [*(f"warehouse/{table}.parquet" for table in database.TABLES), "headline.json"]
     some = {run: made_up.RUNS[run] for run in ("probes", "baseline", "probes_seed_1", "separate", "depth_1")}
     made_up.write(tmp_path / "a", some)
     collect(made_up.params(some), tmp_path / "a", tmp_path / "a/warehouse")
@@ -390,6 +397,8 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
         ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
         ("depth_maps", {"probes": {}}, "depth_maps: expected names that no run has, found 'probes'"),
+        ("depth_maps", {"mine": {}}, "depth_maps.mine.from: expected a name, found None"),
+        ("depth_maps", {"mine": "probes"}, "depth_maps.mine: expected a mapping of names, found 'probes'"),
         ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
     ],
 )

@@ -73,7 +73,7 @@ def drop(shares):
     ratio = np.mean(second) / np.mean(first) if first and second else None
     return {
         "ratio": ratio,
-        "drop_layer": max(falls, key=falls.get) if falls else None,
+        "drop_layer": max(falls, key=falls.get) if any(fall > 0 for fall in falls.values()) else None,
         "drop_share": max(falls.values(), default=None),
         "middle_drop": max((falls[layer] for layer in near), default=None),
         "other_drop": max((falls[layer] for layer in falls if layer not in near), default=None),
@@ -81,8 +81,10 @@ def drop(shares):
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4, 5, 6, 7, 12, 13, 24])
-def test_drops_leave_out_the_first_layer(depth):
+@pytest.mark.parametrize("rising", [False, True])
+def test_drops_leave_out_the_first_layer(depth, rising):
     shares = list(np.random.default_rng(depth).uniform(0.1, 1.0, depth))
+    shares = sorted(shares) if rising else shares
     rows = [{"layer": layer, "value": share} for layer, share in enumerate(shares, start=1)]
     table = pd.DataFrame(rows).assign(run="a", analysis="contributions", stat="mean", metric="relative_contribution")
     table = table.assign(**dict.fromkeys(["sublayer", "other_layer", "text", "position", "token", "strength"]))
@@ -90,7 +92,7 @@ def test_drops_leave_out_the_first_layer(depth):
     for name, value in drop(shares).items():
         seen = found.loc[0, name]
         assert pd.isna(seen) if value is None else seen == pytest.approx(value), name
-    assert found.loc[0, "layers"] == depth
+    assert found.loc[0, "layers"] == depth and (not rising or pd.isna(found.loc[0, "drop_layer"]))
 
 
 def statistics_of(connection, run):
@@ -104,7 +106,8 @@ def test_statistics_of_one_model(connection):
     expected = {f"{part}_ratio": drop(shares[part])["ratio"] for part in shares}
     expected["attention_minus_mlp_ratio"] = expected["attention_ratio"] - expected["mlp_ratio"]
     fall = drop(shares["layer"])
-    expected |= {"middle_drop_lead": fall["middle_drop"] - fall["other_drop"], "drop_layer": fall["drop_layer"]}
+    expected |= {name: fall[name] for name in ("middle_drop", "drop_share", "drop_layer")}
+    expected["middle_drop_lead"] = fall["middle_drop"] - fall["other_drop"]
     expected |= {"cosine_before_middle": -0.2, "cosine_after_middle": 0.3}  # layers 3 and 4
     # Halves are layers 2 and 3, 4 and 5.
     expected["future_effect_ratio"] = (later[3] + later[4]) / (later[1] + later[2])
@@ -162,11 +165,13 @@ def test_one_token_has_no_rise():
 
 def test_one_layer_leaves_the_embedding():
     one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
-    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:]}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {"kl": 1.0}}
     connection = over([dissection("a", **one)], {"a": PLAIN}, 1)
     # After the only layer nothing but what predicts matters.
     assert connection.execute("SELECT DISTINCT measure, until FROM token_depths").fetchall() == [("erasure", 0)]
-    assert statistics_of(connection, "a") == {}
+    assert statistics_of(connection, "a") == {
+        "kl_layer": 1, "overlap_layer": 2, "erasure_depth": 0, "erasure_rise": 0,
+    }  # fmt: skip
 
 
 def test_designs_without_a_residual_have_no_depths_of_tokens():
@@ -243,6 +248,12 @@ def test_which_runs_stand_for_what():
         ("keel_separate", "keel_separate", "KEEL, separate heads"),
         ("deep", "deep", "baseline, 12 layers"),
     ]
+
+
+def test_a_run_is_not_lost_to_one_that_trains_alike_and_is_not_dissected():
+    runs = {"a": PLAIN, "watched": {**PLAIN, "gradient_cosines": {"every": 5}}}
+    connection = over([dissection("watched")], runs)
+    assert connection.execute("SELECT run, label FROM dissected_runs").fetchall() == [("watched", "baseline")]
 
 
 def test_findings_pool_the_seeds_of_all_setups():
@@ -342,11 +353,11 @@ def growths(connection, columns):
 
 
 def test_scores_of_groups_are_one_row_a_group():
-    scores = {"sums: 2 operands": 2.0, "sums: 10 operands": 2.5, "mine: easy": 1.5}
+    scores = {"sums: 2 operands": 2.0, "sums: 10 operands": 2.5, "mine: gsm8k": 1.5}
     connection = over([dissection("a"), made_up_depth.by_group("a", scores)], {"a": PLAIN})
     found = connection.execute("FROM group_scores ORDER BY depth_score").fetchall()
     assert found == [
-        ("a", "mine", "easy", None, 6, 4, 1, 0.25, 1.5, 0.01, 0.75, 0.005, 4.5),
+        ("a", "mine", "gsm8k", None, 6, 4, 1, 0.25, 1.5, 0.01, 0.75, 0.005, 4.5),
         ("a", "sums", "2 operands", 2.0, 6, 4, 1, 0.25, 2.0, 0.01, 1.0, 0.005, 6.0),
         ("a", "sums", "10 operands", 10.0, 6, 4, 1, 0.25, 2.5, 0.01, 1.25, 0.005, 7.5),
     ]

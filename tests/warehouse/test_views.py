@@ -380,7 +380,7 @@ def test_a_million_rows_answer_in_seconds(tmp_path):
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT * FROM ({million_rows(1)})) TO '{folder}/layer_metrics.parquet'")
         connection.execute(database.sql("tables"))
-        for table in ("runs", "dissections"):
+        for table in ("runs", "dissections", "pairs"):
             connection.execute(f"COPY {table} TO '{folder}/{table}.parquet'")
     start = time.perf_counter()
     with database.connect(folder) as connection:

@@ -18,10 +18,12 @@ from perlayer.data.tokenizer import Tokenizer
 from perlayer.depth.depth_score import skipping_scores
 from perlayer.depth.interventions import run
 from perlayer.depth.prompts import Prompt
-from perlayer.depth.skipping import AFTER_SPLIT, SEED, add_future_effects
+from perlayer.depth.settings import AFTER_SPLIT
+from perlayer.depth.skipping import SEED, add_future_effects
 from perlayer.depth.statistics import STATS, TokenValues
 from perlayer.depth.tables import SINGLE, Number
 from perlayer.depth.texts import AnsweredText, answered_texts
+from perlayer.errors import UserError
 from perlayer.model.decoder import Decoder
 
 BETWEEN_SPLITS = 4
@@ -31,10 +33,17 @@ TOO_LONG = "too_long"
 def score_sets(
     decoder: Decoder, sets: Mapping[str, Sequence[Prompt]], tokenizer: Tokenizer, splits: int, tokens_at_once: int
 ) -> list[Number]:
-    """`score_groups` of several sets of prompts by name; `text` of the numbers is "SET: GROUP"."""
+    """`score_groups` of several sets of prompts by name; `text` of the numbers is "SET: GROUP".
+
+    Raises:
+        UserError: a prompt or an answer has no tokens.
+    """
     numbers = []
     for name, prompts in sets.items():
-        found = score_groups(decoder, prompts, tokenizer, splits, tokens_at_once)
+        try:
+            found = score_groups(decoder, prompts, tokenizer, splits, tokens_at_once)
+        except UserError as error:
+            raise UserError(f"prompts {name}: {error}") from None
         numbers += [replace(number, text=f"{name}: {number.text}") for number in found]
     return numbers
 

@@ -14,6 +14,7 @@ from perlayer.depth.tables import Number
 
 KL_SHARE = 0.5  # of the greatest divergence
 OVERLAP = 0.2  # of the five likeliest tokens
+LEAST_LAYERS = 3  # of a model with a depth score: the last changes no later token, so that of two it is always 1
 
 
 def score_depth(found: Mapping[str, Sequence[Number]], layers: int) -> list[Number]:
@@ -47,8 +48,10 @@ def score_depth(found: Mapping[str, Sequence[Number]], layers: int) -> list[Numb
 
 
 def skipping_scores(skipping: Sequence[Number], layers: int) -> list[Number]:
-    """The depth scores alone, from the numbers of `skipping`."""
+    """The depth scores alone, from the numbers of `skipping`; none of models of fewer than `LEAST_LAYERS`."""
     numbers = []
+    if layers < LEAST_LAYERS:
+        return numbers
     for sublayer in (None, *SUBLAYERS):
         for stat in STATS:
             pairs = {

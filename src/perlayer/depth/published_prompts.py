@@ -7,38 +7,45 @@ GSM8K's prompts is theirs, its words are ours.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from perlayer.depth.prompts import Prompt, json_lines
-from perlayer.errors import UserError
+from perlayer.depth.prompts import Prompt, held, is_text, made_prompts, text_of
+from perlayer.errors import UserError, require
 
 SEED = 42  # by which the source draws the prompts of a group
 
 
-def gsm8k(row: Mapping[str, Any]) -> Prompt:
+def gsm8k(row: Any) -> Prompt:
     """A problem of GSM8K (`question`, `answer`); all are one group."""
-    solution, _, final = row["answer"].partition("####")
+    answer = text_of(row, "answer")
+    solution, _, final = answer.partition("####")
+    require(final.strip() != "", "answer", "a solution, #### and the final answer", answer)
     prompt = (
         "Solve the following problem step by step.\n"
-        f"Problem: {row['question']}\n"
+        f"Problem: {text_of(row, 'question')}\n"
         'End with "The final answer is" and the answer.\n'
     )
     return Prompt(prompt, f"{solution.strip()} The final answer is {final.strip()}", "gsm8k")
 
 
-def math(row: Mapping[str, Any]) -> Prompt:
+def math(row: Any) -> Prompt:
     """A problem of MATH (`problem`, `solution`, `level`); a group for each level."""
-    return Prompt(f"Problem: {row['problem']}\nAnswer:", f" {row['solution']}", row["level"].lower())
+    problem, solution, level = (text_of(row, key) for key in ("problem", "solution", "level"))
+    return Prompt(f"Problem: {problem}\nAnswer:", f" {solution}", level.lower())
 
 
-def mquake(row: Mapping[str, Any]) -> Prompt:
+def mquake(row: Any) -> Prompt:
     """The first of a fact's questions in MQuAKE (`questions`, `answer`, `orig.triples`); a group for each hop count."""
-    return Prompt(row["questions"][0], f" {row['answer']}", f"{len(row['orig']['triples'])} hops")
+    questions, triples = held(row, "questions"), held(held(row, "orig"), "triples")
+    asked = isinstance(questions, list) and questions != [] and is_text(questions[0])
+    require(asked, "questions", "a list that begins with a text", questions)
+    require(isinstance(triples, list) and triples != [], "orig.triples", "a list of triples", triples)
+    return Prompt(questions[0], f" {text_of(row, 'answer')}", f"{len(triples)} hops")
 
 
-WRAPPINGS: dict[str, Callable[[Mapping[str, Any]], Prompt]] = {"gsm8k": gsm8k, "math": math, "mquake": mquake}
+WRAPPINGS: dict[str, Callable[[Any], Prompt]] = {"gsm8k": gsm8k, "math": math, "mquake": mquake}
 
 
 def published_prompts(name: str, path: str | Path) -> list[Prompt]:
@@ -49,13 +56,7 @@ def published_prompts(name: str, path: str | Path) -> list[Prompt]:
     """
     if name not in WRAPPINGS:
         raise UserError(f"expected one of {', '.join(WRAPPINGS)}, found {name!r}")
-    prompts = []
-    for number, row in enumerate(json_lines(path), 1):
-        try:
-            prompts.append(WRAPPINGS[name](row))
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise UserError(f"{path}: line {number}: expected a row of {name}, found no {error}") from None
-    return prompts
+    return made_prompts(path, WRAPPINGS[name])
 
 
 def some_of_each(prompts: Sequence[Prompt], each: int) -> list[Prompt]:

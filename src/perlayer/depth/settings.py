@@ -11,6 +11,8 @@ from perlayer.params import NAME, check_keys, names, parse
 
 PROMPTS = "prompts"  # the format of this project's own files of prompts
 MOST_OPERANDS = 1000
+MOST_SUMS = 1000  # a group
+FIRST_SPLIT, AFTER_SPLIT = 8, 4  # tokens of a sequence before its first split, and after its last
 FORMATS = ("gsm8k", "math", "mquake", PROMPTS)
 # How much a published model is asked where params.yaml does not say: it has more layers and longer texts than a CPU
 # takes apart in minutes, and no token is looked at alone.
@@ -50,7 +52,7 @@ class Sums:
         expected = f"whole numbers from 1 to {MOST_OPERANDS}, each once"
         require(bool(self.operands) and counts, "operands", expected, self.operands)
         require(len(set(self.operands)) == len(self.operands), "operands", expected, self.operands)
-        require(self.each >= 1, "each", "at least 1 prompt a group", self.each)
+        require(1 <= self.each <= MOST_SUMS, "each", f"from 1 to {MOST_SUMS} prompts a group", self.each)
 
 
 @dataclass(frozen=True)
@@ -96,15 +98,23 @@ class DepthSettings:
     gradient_steps: int  # of integrated gradients
 
     def __post_init__(self):
-        require(self.sequences >= 1, "sequences", "at least 1", self.sequences)
+        require(self.sequences >= 2, "sequences", "at least 2", self.sequences)
         require(self.splits >= 1, "splits", "at least 1 a sequence", self.splits)
         require(self.tokens_at_once >= 1, "tokens_at_once", "at least 1", self.tokens_at_once)
         require(self.texts >= 0, "texts", "at least 0", self.texts)
+        expected = f"at most the {self.sequences} sequences"
+        require(self.texts <= self.sequences, "texts", expected, self.texts)
         require(self.gradient_steps >= 1, "gradient_steps", "at least 1", self.gradient_steps)
 
     def sequences_at_once(self, length: int) -> int:
         """How many sequences of a length are run together before anything is replaced in them."""
         return max(1, self.tokens_at_once // length)
+
+
+def check_length(length: int) -> None:
+    """Raise `InvalidValue` where sequences of so many tokens have no place for a split."""
+    least = FIRST_SPLIT + AFTER_SPLIT + 1
+    require(length >= least, "sequence_length", f"at least {least} tokens, to split dissected sequences", length)
 
 
 def published_settings(name: str, said: Mapping[str, Any]) -> DepthSettings:

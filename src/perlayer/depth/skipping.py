@@ -25,13 +25,13 @@ from perlayer.depth.interventions import (
     visible,
 )
 from perlayer.depth.measures import probability_distance, relative_norm
-from perlayer.depth.settings import DepthSettings
+from perlayer.depth.settings import AFTER_SPLIT, FIRST_SPLIT, DepthSettings
 from perlayer.depth.statistics import STATS, TokenValues
 from perlayer.depth.tables import Number
 from perlayer.errors import UserError
 from perlayer.model.decoder import Decoder
 
-FIRST_SPLIT, BETWEEN_SPLITS, AFTER_SPLIT = 8, 8, 4  # tokens before the first, from one to the next, after the last
+BETWEEN_SPLITS = 8  # tokens from one split to the next
 SEED = 123
 BLOCK = "block"  # beside the parts of a layer: the whole layer as the identity, where that is not the same
 

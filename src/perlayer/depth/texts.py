@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from perlayer.errors import UserError
+from perlayer.errors import UserError, shortened
 
 if TYPE_CHECKING:
     from perlayer.data.tokenizer import Tokenizer
@@ -60,14 +60,15 @@ def answered_texts(prompts: Sequence[Prompt], tokenizer: Tokenizer) -> list[Answ
     """
     texts = []
     for number, prompt in enumerate(prompts, 1):
+        name = f"{prompt.group}, {number}"
         beginning = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
         before, answer = (
             tokenizer.backend.encode(text, add_special_tokens=False).ids for text in (prompt.prompt, prompt.answer)
         )
         if not before or not answer:
-            raise UserError(f"prompt {number}: expected a prompt and an answer of at least a token each")
-        tokens = torch.tensor([*beginning, *before, *answer])
-        texts.append(AnsweredText(f"{prompt.group}, {number}", tokens, len(answer)))
+            found = f"{shortened(prompt.prompt)} and {shortened(prompt.answer)}"
+            raise UserError(f"{name}: expected a prompt and an answer of at least a token each, found {found}")
+        texts.append(AnsweredText(name, torch.tensor([*beginning, *before, *answer]), len(answer)))
     return texts
 
 

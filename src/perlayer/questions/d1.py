@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.depth_use import NO_HALVES, NOISE, UNDISSECTED, baseline, beside, findings
+from perlayer.questions.depth_use import NO_HALVES, NOISE, UNDISSECTED, baseline, beside, dissected
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import claims_fared, noise_of, percent
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """How much less the second half adds, where what layers add falls most, and what supervision does to both."""
-    if not findings(connection, "kl_layer"):
+    if not dissected(connection):
         return UNDISSECTED
     sentences = [*_halves(connection), *_fall(connection), *_cosines(connection)]
     sentences += beside(connection, "layer_ratio", "what layers of the second half add over those of the first is")
@@ -33,11 +33,13 @@ def _fall(connection: duckdb.DuckDBPyConnection) -> list[str]:
     row = connection.execute(
         """SELECT drop_share, drop_layer, drops.layers FROM contribution_drops AS drops
         JOIN dissected_runs USING (run)
-        WHERE sublayer IS NULL AND full_depth AND label = 'baseline' AND run = lead AND drop_layer IS NOT NULL"""
+        WHERE sublayer IS NULL AND full_depth AND label = 'baseline' AND run = lead AND drop_share IS NOT NULL"""
     ).fetchone()
     if row is None:
         return []
     share, layer, layers = row
+    if layer is None:
+        return ["From one layer to the next it falls nowhere."]
     return [f"From one layer to the next it falls most at layer {layer} of {layers}, by {percent(share)}."]
 
 

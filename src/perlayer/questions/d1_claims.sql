@@ -1,6 +1,7 @@
 -- Judged on the baseline: a ratio of halves must lie below 1, attention's below that of the MLP, the greatest fall from
--- one layer to the next near the middle must exceed the greatest elsewhere, and the cosine must be below 0 in the
--- quarter of the depth before the middle and above 0 in the quarter after. Noise is that of view depth_findings.
+-- one layer to the next near the middle must be one, above 0, and exceed the greatest elsewhere, and the cosine must be
+-- below 0 in the quarter of the depth before the middle and above 0 in the quarter after. Noise is that of view
+-- depth_findings.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'Layers of the second half add less, relative to the residual', 'much less (figure 2)'),
@@ -13,8 +14,8 @@ found AS (
     SELECT * FROM depth_findings WHERE full_depth AND residual = 'sandwich' AND setup = 'baseline'
 ),
 drops AS (
-    SELECT format('{:.0f} % at layer {} of {}; near the middle {:.0f} %', 100 * drop_share, drop_layer, layers,
-        100 * middle_drop) AS said
+    SELECT coalesce(format('{:.0f} % at layer {} of {}', 100 * drop_share, drop_layer, layers), 'none')
+        || format('; near the middle {:.0f} %', 100 * middle_drop) AS said
     FROM contribution_drops WHERE sublayer IS NULL AND run IN (SELECT run FROM found)
 ),
 measured AS (
@@ -28,7 +29,8 @@ measured AS (
     SELECT 3, format('{:+.3f} between their ratios', mean), [-mean], [noise]
     FROM found WHERE statistic = 'attention_minus_mlp_ratio'
     UNION ALL
-    SELECT 4, (SELECT said FROM drops), [mean], [noise] FROM found WHERE statistic = 'middle_drop_lead'
+    SELECT 4, (SELECT said FROM drops), list(mean ORDER BY statistic), list(noise ORDER BY statistic)
+    FROM found WHERE statistic IN ('middle_drop', 'middle_drop_lead') HAVING count(*) = 2
     UNION ALL
     SELECT 5, string_agg(format('{:+.3f}', mean), ' to ' ORDER BY statistic DESC),
         list(CASE statistic WHEN 'cosine_before_middle' THEN -mean ELSE mean END ORDER BY statistic),

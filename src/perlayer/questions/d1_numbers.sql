@@ -1,7 +1,7 @@
 -- Means over seeds. layers, attention, mlp: relative contribution of the second half over the first, without layer 1;
 -- noise: of that of layers. greatest_fall: from one layer to the next, as a share, at layer, in the run of the lowest
--- seed. cosine_before, cosine_after: of layers with the residual, in the quarters of the depth before and after the
--- middle.
+-- seed; not above 0 where none falls. cosine_before, cosine_after: of layers with the residual, in the quarters of the
+-- depth before and after the middle.
 SELECT label AS setup, max(mean) FILTER (statistic = 'layer_ratio') AS layers,
     max(noise) FILTER (statistic = 'layer_ratio') AS noise,
     max(mean) FILTER (statistic = 'attention_ratio') AS attention, max(mean) FILTER (statistic = 'mlp_ratio') AS mlp,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.depth_use import NO_HALVES, NOISE, UNDISSECTED, baseline, beside, findings
+from perlayer.questions.depth_use import NO_HALVES, NOISE, UNDISSECTED, baseline, beside, dissected
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import claims_fared, noise_of, percent
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """What skipping the second half changes at future tokens beside the first, and what supervision does to it."""
-    if not findings(connection, "kl_layer"):
+    if not dissected(connection):
         return UNDISSECTED
     sentences = [*_halves(connection), *_shares(connection)]
     words = "what skipping a layer of the second half changes in predictions of future tokens, over the first, is"

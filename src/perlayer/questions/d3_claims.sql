@@ -1,5 +1,6 @@
--- Judged on the baseline: the layer at which the lens comes near the output must be less than a sixth of the depth away
--- from the layer at which contributions fall most (means over seeds); noise is that of view depth_findings.
+-- Judged on the baseline: contributions must fall at some layer, and the one at which the lens comes near the output
+-- must be less than a sixth of the depth away from that at which they fall most (means over seeds); noise is that of
+-- view depth_findings.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'The KL of the logit lens falls where contributions drop', 'at about the same depth (figure 4)'),
@@ -8,15 +9,16 @@ published (position, quantity, published) AS (VALUES
 found AS (
     SELECT * FROM depth_findings WHERE full_depth AND residual = 'sandwich' AND setup = 'baseline'
 ),
-layer_of AS (SELECT statistic, mean FROM found WHERE statistic IN ('kl_layer', 'overlap_layer', 'drop_layer')),
 measured AS (
-    SELECT CASE distance.statistic WHEN 'kl_distance' THEN 1 ELSE 2 END AS position,
-        format('layer {:.3g}, the drop at {:.3g} of {}', mine.mean, fall.mean, layers) AS measured,
-        [layers / 6 - distance.mean] AS differences, [noise] AS noises
-    FROM found AS distance
-    JOIN layer_of AS mine ON mine.statistic = replace(distance.statistic, '_distance', '_layer')
-    JOIN layer_of AS fall ON fall.statistic = 'drop_layer'
-    WHERE distance.statistic IN ('kl_distance', 'overlap_distance')
+    SELECT CASE near.statistic WHEN 'kl_layer' THEN 1 ELSE 2 END AS position,
+        format('layer {:.3g}, ', near.mean)
+            || coalesce(format('the drop at {:.3g} of {}', drop_layer.mean, near.layers), 'no drop') AS measured,
+        [fall.mean, near.layers / 6 - distance.mean] AS differences, [fall.noise, distance.noise] AS noises
+    FROM found AS near
+    JOIN found AS fall ON fall.statistic = 'drop_share'
+    LEFT JOIN found AS drop_layer ON drop_layer.statistic = 'drop_layer'
+    LEFT JOIN found AS distance ON distance.statistic = replace(near.statistic, '_layer', '_distance')
+    WHERE near.statistic IN ('kl_layer', 'overlap_layer')
 ),
 judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
 SELECT position, quantity, published, measured, coalesce(holds, 'no run') AS holds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from perlayer.questions.depth_use import NOISE, UNDISSECTED, baseline, beside, findings
+from perlayer.questions.depth_use import NO_TOKENS, NOISE, UNDISSECTED, baseline, beside, dissected
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import claims_fared, noise_of
 
@@ -13,12 +13,15 @@ MEASURES = {"erasure": "forgetting a token", "attribution": "what is attributed 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """Until which layer tokens matter, and whether later ones do until a deeper one."""
-    if not any(findings(connection, f"{measure}_depth") for measure in MEASURES):
+    if not dissected(connection):
         return UNDISSECTED
+    seen = connection.execute("SELECT count(*) > 0 FROM token_effects JOIN dissected_runs USING (run) WHERE full_depth")
+    if not seen.fetchone()[0]:
+        return NO_TOKENS
     sentences = [sentence for measure in MEASURES for sentence in _tokens(connection, measure)]
     if not sentences:
         sentences.append("The baseline has not been dissected yet.")
-    words = "by erasure, the layers by which the last token matters deeper than the first are"
+    words = "by erasure, the rise of that line is"
     sentences += beside(connection, "erasure_rise", words, "{:+.2f}".format)
     return " ".join([*sentences, claims_fared(connection, "D4")])
 
@@ -32,8 +35,9 @@ def _tokens(connection: duckdb.DuckDBPyConnection, measure: str) -> list[str]:
         f"average ({noise_of(depth.noise, 2)})"
     )
     if rise is not None:
-        text += f"; the last token before the answer matters until {rise.mean:+.2f} layers deeper than the first "
-        text += f"({noise_of(rise.noise, 2)})"
+        layers = round(rise.mean, 2)
+        text += "; from the first token that counts to the last, a line through these layers "
+        text += f"{'falls' if layers < 0 else 'rises'} by {abs(layers):.2f} ({noise_of(rise.noise, 2)})"
     return [f"{text}."]
 
 

@@ -1,6 +1,6 @@
 -- Judged on the baseline: tokens matter until about the middle when that is less than a sixth of the depth from it, and
--- no sign of composition is left when the last token matters until less than a sixth of the depth deeper than the first,
--- by least squares. Noise is that of view depth_findings.
+-- no sign of composition is left when a line through the layers until which the tokens of a text matter rises by less
+-- than a sixth of the depth from the first that counts to the last. Noise is that of view depth_findings.
 WITH
 published (position, quantity, published) AS (VALUES
     (1, 'By residual erasure, tokens matter until about the middle', 'until mid-depth (figure 6)'),

@@ -1,6 +1,6 @@
 -- In layers, means over seeds. Until which layer forgetting a token (erasure), or its share of the answer's probability
 -- (attribution), is at least half of what it is at most; rise: how much deeper that is for the last token of a text than
--- for the first, by least squares.
+-- for the first, of those that count, by least squares.
 SELECT label AS setup, max(mean) FILTER (statistic = 'erasure_depth') AS erasure_until,
     max(noise) FILTER (statistic = 'erasure_depth') AS erasure_noise,
     max(mean) FILTER (statistic = 'erasure_rise') AS erasure_rise,

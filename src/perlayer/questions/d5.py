@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
 import duckdb
 
-from perlayer.questions.depth_use import NOISE, UNDISSECTED, baseline, beside, findings
+from perlayer.questions.depth_use import NOISE, UNDISSECTED, baseline, beside, dissected, findings
 from perlayer.questions.question import Question, sql
 from perlayer.questions.wording import beyond, claims_fared, listed, noise_of, percent, signed
+
+UNSCORED = "No model of the recipe's depth has a depth score, which takes three layers."
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """How the depth score goes with difficulty, and the depth scores on held-out text."""
     sentences = _growths(connection)
     if not sentences:
-        if not findings(connection, "depth_score"):
+        if not dissected(connection):
             return UNDISSECTED
-        sentences = ["No problems of known difficulty have been read yet."]
+        scored = findings(connection, "depth_score")
+        sentences = ["No problems of known difficulty have been read yet." if scored else UNSCORED]
     score, output = (baseline(connection, name) for name in ("depth_score", "output_depth_score"))
     if score is not None and output is not None:
         sentences.append(
@@ -27,7 +33,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def _growths(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """A sentence for each set of prompts that the baseline or a published model has read, and one for other setups."""
+    """A sentence for each set of prompts that the baseline or a published model has read, or other setups have."""
     rows = connection.execute(
         """SELECT label, prompts, easiest, hardest, answered, growth, noise, output_growth, output_noise
         FROM growth_findings
@@ -46,19 +52,21 @@ def _growths(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _elsewhere(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """In which other setups and designs the depth score changes by more than noise."""
+    """In which other setups and designs the depth score changes by more than noise, a sentence a set of prompts."""
     rows = connection.execute(
-        """SELECT label, growth, noise FROM growth_findings
+        """SELECT prompts, label, growth, noise FROM growth_findings
         WHERE setup <> 'published' AND full_depth AND NOT (residual = 'sandwich' AND setup = 'baseline')
-        ORDER BY place, prompts"""
+            AND noise IS NOT NULL
+        ORDER BY prompts, place"""
     ).fetchall()
-    known = [row for row in rows if row[2] is not None]
-    if not known:
-        return []
-    moved = [f"{label} ({signed(growth, 2)})" for label, growth, noise in known if beyond(growth, noise)]
-    if not moved:
-        return ["In no other setup or design does it change by more than noise."]
-    return [f"Of {len(known)} other setups and designs it changes by more than noise in {listed(moved)}."]
+    sentences = []
+    for prompts, known in groupby(rows, key=itemgetter(0)):
+        known = list(known)
+        moved = [f"{label} ({signed(growth, 2)})" for _, label, growth, noise in known if beyond(growth, noise)]
+        others = f"{len(known)} other {'setup or design' if len(known) == 1 else 'setups and designs'}"
+        where = f"{listed(moved)}, of {others}" if moved else f"none of {others}"
+        sentences.append(f"On {prompts} the depth score changes by more than noise in {where} whose noise is known.")
+    return sentences
 
 
 QUESTION = Question(
@@ -69,11 +77,13 @@ QUESTION = Question(
         "contributions of later layers, or in predictions. On problems of growing difficulty it would grow if harder "
         "ones were solved in deeper layers. Problems come in groups of one difficulty: sums of more and more digits, "
         "and, where params.yaml names their files, levels of MATH and hops of MQuAKE; what is skipped stands before "
-        "the answer, and what is looked at in it. A line through the groups says by how much the score grows, flat is "
-        "less than a twentieth of the depth. Models that cannot solve a problem have a depth score on it all the same, "
-        "which says less. On held-out text the score says which layers the future of a text rests on; one layer of six "
-        "that alone mattered would give its own number. Effective depths mark the layers at which the model turns to "
-        f"predicting. {NOISE} To growth the error over problems is added, which alone counts for a published model."
+        "a split of the answer, and what is looked at are the answer's tokens from there on and predictions made at "
+        "them: never of its first token, and where that is its only one, of what would follow it. A line through the "
+        "groups says by how much the score grows, flat is less than a twentieth of the depth. Models that cannot solve "
+        "a problem have a depth score on it all the same, which says less. On held-out text the score says which "
+        "layers the future of a text rests on; one layer of six that alone mattered would give its own number. "
+        f"Effective depths mark the layers at which the model turns to predicting. {NOISE} To growth the error over "
+        "problems is added, which alone counts for a published model."
     ),
     runs=sql("depth_runs"),
     numbers=sql("d5_numbers"),

@@ -48,7 +48,9 @@ QUESTION = Question(
         "on training text; its error on held-out text is relative to the length of the residual. Where layers at the "
         "same relative depth map best, the deeper model does the same in smaller steps. Two models of one depth that "
         "differ in their seed show how clear a diagonal can be. Chance takes each layer as equally likely to map best; "
-        "a distance that it gives in 5 of 100 cases or more is within noise. Embeddings are left out, as in the source."
+        "a distance that it gives in 5 of 100 cases or more is within noise. That is counted as if what maps best onto "
+        "one layer said nothing of what maps best onto the next; neighbours are alike, so that p is rather too small. "
+        "The claim is about two plain models of one design. Embeddings are left out, as in the source."
     ),
     runs=sql("d6_runs"),
     numbers=sql("d6_numbers"),

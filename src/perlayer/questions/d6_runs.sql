@@ -1,2 +1,2 @@
--- The pairs of models that have been mapped.
-SELECT DISTINCT pair AS run, true AS present FROM linear_maps ORDER BY run
+-- The pairs of models that are mapped, or are to be.
+SELECT pair AS run, pair IN (SELECT pair FROM linear_maps) AS present FROM pairs ORDER BY run

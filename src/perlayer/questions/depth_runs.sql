@@ -1,4 +1,4 @@
--- The runs that D1, D2, D3 and D5 read: those that are dissected, and of the baseline, separate and shared heads and
+-- The runs that D1 to D5 read: those that are dissected, and of the baseline, separate and shared heads and
 -- every plain residual design one that is to be.
 SELECT run, residual, setup, seed, layers, present
 FROM (

@@ -10,6 +10,7 @@ import duckdb
 from perlayer.questions.wording import beyond, listed
 
 UNDISSECTED = "No finished model of the recipe's depth has shown yet how it uses its depth."
+NO_TOKENS = "No token has been looked at alone yet; recipes.SIZE.depth.texts says in how many texts that is done."
 NO_HALVES = "The baseline has not been dissected, or has too few layers for halves."
 NOISE = (
     "What counts as noise is three standard errors over seeds, which setups and designs with a single seed borrow from "
@@ -25,12 +26,18 @@ class Finding(NamedTuple):
     noise: float | None  # None: not known
     difference: float | None
     difference_noise: float | None
+    seeds: int
+
+
+def dissected(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether any model of the depth of the recipe has shown how it uses its depth."""
+    return connection.execute("SELECT count(*) > 0 FROM dissected_runs WHERE full_depth").fetchone()[0]
 
 
 def findings(connection: duckdb.DuckDBPyConnection, statistic: str, view: str = "depth_findings") -> list[Finding]:
     """Those of the depth of the recipe that have this number of a view of findings, in the order shown."""
     rows = connection.execute(
-        f"""SELECT label, mean, noise, difference, difference_noise FROM {view}
+        f"""SELECT label, mean, noise, difference, difference_noise, seeds FROM {view}
         WHERE full_depth AND statistic = ? ORDER BY place""",
         [statistic],
     ).fetchall()

@@ -123,8 +123,9 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
     That is layers.parquet in `metrics_dir`/runs/RUN, where a run of the ladder is called RUNG_RUN, and the one table in
-    each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections) are sorted,
-    so the same results give the same bytes. What has no results at the current size is absent, which is no error.
+    each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections, pairs) are
+    sorted, so the same results give the same bytes. What has no results at the current size is absent, which is no
+    error.
 
     Args:
         params: all of params.yaml.
@@ -135,7 +136,7 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         UserError: a run or an analysis is not defined as it should be, or its results are damaged.
     """
     metrics_dir, warehouse_dir = Path(metrics_dir), Path(warehouse_dir)
-    models = analysed(params)
+    models, mapped = analysed(params), pairs(params)
     connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
     absent, absent_analyses = [], {}
@@ -151,6 +152,8 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         names = ", ".join(definition)
         marks = ", ".join(f"${name}" for name in definition)
         connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", definition)
+    for pair in mapped:
+        connection.execute("INSERT INTO pairs VALUES ($pair, $source, $target)", pair)
     database.create_views(connection)
     connection.execute(RESULTS)  # before the analyses bring steps and tokens of their own
 
@@ -164,6 +167,7 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
 
     warehouse_dir.mkdir(parents=True, exist_ok=True)
     _write(connection, "runs", "run", warehouse_dir)
+    _write(connection, "pairs", "pair", warehouse_dir)
     for table in (LAYER_METRICS, DISSECTIONS):
         _write(connection, table.name, table.order, warehouse_dir)
     text = json.dumps(headline(connection), indent=2)
@@ -240,6 +244,20 @@ def growth_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
     depth = _integer(model, "layers", where)
     rows = [_definition(run, keys, params["size"], depth, f"growth.runs.{run}") for run, keys in sorted(runs.items())]
     return [{**row, "section": "growth"} for row in rows]
+
+
+def pairs(params: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What params.yaml says of every pair of runs, in the columns of the table `pairs`; none without its section.
+
+    Raises:
+        UserError: a pair does not name two runs.
+    """
+    rows = []
+    for pair, said in sorted(_mapping(params.get("depth_maps") or {}, "depth_maps").items()):
+        where = f"depth_maps.{pair}"
+        ends = _mapping(said, where)
+        rows.append({"pair": pair, "source": _text(ends, "from", where), "target": _text(ends, "to", where)})
+    return rows
 
 
 def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import duckdb
 
 from perlayer.errors import UserError
 
-TABLES = ("runs", "layer_metrics", "dissections")
+TABLES = ("runs", "layer_metrics", "dissections", "pairs")
 VIEWS = (
     "recipe_runs",
     "final_loss",

@@ -28,8 +28,8 @@ CAPTION = (
     "One column a setup or residual design, by its run of the lowest seed, or a published model; means over the "
     "tokens of held-out text. "
     "Above: the length of what a layer, its attention or its MLP adds over that of the residual it is added to; bars "
-    "are cut at 1.5, as in the source, and say where they end. Below: the cosine between the two; above 0 the residual "
-    "is amplified, below 0 something is erased."
+    "are cut at 1.5, as in the source, and those of whole layers say where they end. Below: the cosine between the "
+    "two; above 0 the residual is amplified, below 0 something is erased."
 )
 MOST = 1.5
 WIDTHS = {"layer": (0.86, 0.0), "attention": (0.36, -0.2), "mlp": (0.36, 0.2)}  # of the bars, and where they stand

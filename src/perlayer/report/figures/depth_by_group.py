@@ -9,7 +9,7 @@ import duckdb
 
 from perlayer.report.figures import style
 from perlayer.report.figures.depth_scores import SCORES
-from perlayer.report.figures.dissected import UNDISSECTED, absent, label_stack, panel_rows, stacked_panels
+from perlayer.report.figures.dissected import UNDISSECTED, absent, is_any, label_stack, panel_rows, stacked_panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 TITLE = "How deep models compute on harder problems"
 CAPTION = (
     "One panel a setup, residual design or published model and set of problems, whose groups grow harder to the right. "
-    "The depth score is the mean layer, weighted by what skipping it before the answer changes in it: in the "
-    "contributions of later layers, and in predictions. Lines are means over seeds, small dots single seeds; bars are "
-    "three standard errors over problems in the run of the lowest seed; dashed lines are the scores on held-out text. "
-    "Where depths differ, all are shares of it."
+    "The depth score is the mean layer, weighted by what skipping it before a split of the answer changes at the "
+    "answer's tokens from there on: in the contributions of later layers, and in predictions of the answer's later "
+    "tokens and of what would follow it. Lines are means over seeds, small dots single seeds; bars are three standard "
+    "errors over problems in the run of the lowest seed; dashed lines are the scores on held-out text. Where depths "
+    "differ, all are shares of it."
 )
 COLUMNS = {"depth_score": "standard_error", "output_depth_score": "output_standard_error"}
 
@@ -46,8 +47,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 
     table = data(connection)
     if table.empty:
-        dissected = connection.execute("SELECT count(*) FROM dissected_runs").fetchone()[0]
-        return style.empty_figure("No problems of known difficulty have been read yet." if dissected else UNDISSECTED)
+        return style.empty_figure(_nothing(connection))
     several = table.groupby("label")["prompts"].transform("nunique") > 1
     names = table["label"].where(~several, table["label"] + ": " + table["prompts"])
     shares = table["layers"].nunique() > 1
@@ -93,13 +93,22 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, shares: bool) -> None:
 
 def _group_ticks(axes: Axes, groups: list[str]) -> None:
     """The names of groups below them; where they differ in a number alone that number, and what it counts as label."""
-    number = r"\d+(\.\d+)?"
+    number = r"\b\d+(\.\d+)?\b"
     words = {re.sub(number, "", group, count=1).strip() for group in groups}
     if len(words) == 1 and all(re.search(number, group) for group in groups):
         axes.set_xticks(range(len(groups)), [re.search(number, group).group() for group in groups])
         axes.set_xlabel(words.pop().capitalize())
     else:
         axes.set_xticks(range(len(groups)), groups, rotation=30, ha="right")
+
+
+def _nothing(connection: duckdb.DuckDBPyConnection) -> str:
+    """Why there are no scores to draw."""
+    if not is_any(connection, "dissected_runs"):
+        return UNDISSECTED
+    if is_any(connection, "group_scores WHERE prompts_read > 0"):
+        return "No model that has read problems has a depth score on them, which takes three layers."
+    return "No problems of known difficulty have been read yet."
 
 
 def _too_long(connection: duckdb.DuckDBPyConnection) -> str:

@@ -30,8 +30,8 @@ CAPTION = (
     "text, and at tokens after a split when it is skipped before that (the last layer changes nothing there). Below: "
     "the model's own norm and head read the residual after each layer, 0 being the embedding: KL(lens || final "
     "output), and the share of the five likeliest tokens that both have in common. "
-    "Dotted: where the relative contribution of layers falls most. The axis of KL ends where the runs do: a published "
-    "model may begin beyond it."
+    "Dotted: where the relative contribution of layers falls most, if it does. The axis of KL ends where the runs do: "
+    "a published model may begin beyond it."
 )
 EFFECTS = {
     "output_effect_all": ("skipped everywhere", "#222222", "o", "-"),
@@ -83,7 +83,7 @@ def _draw_stack(stack: list[Axes], table: pd.DataFrame) -> None:
         effects.plot(mine["layer"], mine[column], color=colour, marker=marker, linestyle=dashes, **look)
     for axes, (column, (_, colour, marker)) in zip(lenses, LENS.items()):
         axes.plot(table["layer"], table[column], color=colour, marker=marker, **look)
-    drops = table["drop_layer"].dropna().unique()  # a model of few layers has none
+    drops = table["drop_layer"].dropna().unique()  # there may be none
     for axes in stack:
         for drop in drops:
             axes.axvline(drop - 0.5, color="#777777", linestyle=":", linewidth=1.2)

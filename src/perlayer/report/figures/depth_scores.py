@@ -112,6 +112,6 @@ def _depth_axis(axes: Axes, depths: pd.Series, shares: bool) -> None:
     axes.grid(True, axis="x")
     if shares:
         axes.xaxis.set_major_formatter(PercentFormatter(1))
-        axes.set(xlim=(0, 1.25), xlabel="Share of the depth")
+        axes.set(xlim=(0, 1.08 + 1 / depths.min()), xlabel="Share of the depth")  # up to one layer beyond the last
     else:
         style.layer_ticks(axes, range(1, int(depths.max()) + 2))

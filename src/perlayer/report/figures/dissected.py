@@ -72,6 +72,11 @@ def absent(connection: duckdb.DuckDBPyConnection) -> str:
     return "Not drawn, not dissected yet: " + ", ".join(run for (run,) in rows) if rows else ""
 
 
+def is_any(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    """Whether there are rows: of a view, all or those WHERE something holds."""
+    return connection.execute(f"SELECT count(*) > 0 FROM {rows}").fetchone()[0]
+
+
 def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list) -> None:
     """The legend above, below a note of what is absent, and the layout."""
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import UNDISSECTED, absent
-from perlayer.report.figures.token_maps import draw_map, token_rows, token_ticks
+from perlayer.report.figures.dissected import absent
+from perlayer.report.figures.token_maps import draw_maps, nothing_seen, token_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +23,7 @@ CAPTION = (
     "matter until the last layer whatever the model does."
 )
 LEAST = 1e-3  # where the scale begins: what moves predictions less moves none
+MOST = 2**0.5  # between two distributions that are each sure of another token
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
@@ -36,15 +37,9 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 
     table = data(connection)
     if table.empty:
-        return style.empty_figure(UNDISSECTED)
-    labels = list(dict.fromkeys(table["label"]))
-    figure = style.new_figure(10.5, 1.45 * len(labels) + 1.1)
-    maps = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
-    norm = LogNorm(LEAST, 1, clip=True)
-    for axes, label in zip(maps, labels):
-        image = draw_map(axes, table[table["label"] == label], "erasure", norm, "viridis")
-    token_ticks(maps[-1], table)
-    figure.colorbar(image, ax=maps, aspect=40, pad=0.01, label="Distance of predictions", extend="min")
+        return style.empty_figure(nothing_seen(connection))
+    figure, image = draw_maps(table, "erasure", LogNorm(LEAST, MOST, clip=True), "viridis", height=1.45)
+    figure.colorbar(image, ax=figure.axes, aspect=40, pad=0.01, label="Distance of predictions", extend="min")
     style.add_note(figure, absent(connection))
     style.settle(figure)
     return figure

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import UNDISSECTED, absent
-from perlayer.report.figures.token_maps import draw_map, token_rows, token_ticks
+from perlayer.report.figures.dissected import absent
+from perlayer.report.figures.token_maps import draw_maps, nothing_seen, token_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,18 +37,13 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 
     table = data(connection)
     if table.empty:
-        return style.empty_figure(UNDISSECTED)
-    labels = list(dict.fromkeys(table["label"]))
-    figure = style.new_figure(10.5, 1.35 * len(labels) + 1.1)
-    maps = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
+        return style.empty_figure(nothing_seen(connection))
     reach = table.loc[table["position"] > 0, "attribution"].abs().max()
     greatest = math.floor(math.log10(reach))
     norm = SymLogNorm(10.0 ** (greatest - DECADES), vmin=-reach, vmax=reach)
-    for axes, label in zip(maps, labels):
-        image = draw_map(axes, table[table["label"] == label], "attribution", norm, "RdBu_r")
-    token_ticks(maps[-1], table)
+    figure, image = draw_maps(table, "attribution", norm, "RdBu_r", height=1.35)
     ticks = [sign * 10.0 ** (greatest - decade) for sign in (-1, 1) for decade in range(DECADES + 1)]
-    bar = figure.colorbar(image, ax=maps, aspect=40, pad=0.01, label="Attribution", extend="both")
+    bar = figure.colorbar(image, ax=figure.axes, aspect=40, pad=0.01, label="Attribution", extend="both")
     bar.set_ticks([*ticks, 0], labels=[*(style.minus(f"{tick:+g}") for tick in ticks), "0"], minor=False)
     bar.minorticks_off()
     style.add_note(figure, absent(connection))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import LEADS, UNDISSECTED, absent
+from perlayer.report.figures.dissected import LEADS, UNDISSECTED, absent, is_any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,8 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     """The figure of what is present."""
     table = data(connection)
     if table.empty:
-        return style.empty_figure(UNDISSECTED)
+        shallow = "No dissected model has a layer after its first."
+        return style.empty_figure(shallow if is_any(connection, "dissected_runs") else UNDISSECTED)
     labels = list(dict.fromkeys(table["label"]))
     abreast = min(ABREAST, len(labels))
     rows = -(-len(labels) // abreast)

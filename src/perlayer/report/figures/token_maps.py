@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
+from perlayer.report.figures.dissected import UNDISSECTED, is_any
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
 LONGEST = 9  # characters of a token on the axis
@@ -44,7 +46,34 @@ def token_rows(connection: duckdb.DuckDBPyConnection, column: str) -> pd.DataFra
     ).df()
 
 
-def draw_map(axes: Axes, table: pd.DataFrame, column: str, norm: Normalize, colours: str) -> AxesImage:
+def nothing_seen(connection: duckdb.DuckDBPyConnection) -> str:
+    """Why there are no tokens to draw."""
+    if not is_any(connection, "dissected_runs"):
+        return UNDISSECTED
+    return (
+        "No token has been looked at alone yet in a model of the recipe's own design and depth; "
+        "recipes.SIZE.depth.texts says in how many texts that is done."
+    )
+
+
+def draw_maps(
+    table: pd.DataFrame, column: str, norm: Normalize, colours: str, height: float
+) -> tuple[Figure, AxesImage]:
+    """A figure of the maps of all models, one above the other, and one of its images, for the scale.
+
+    Args:
+        height: of one map, inches.
+    """
+    labels = list(dict.fromkeys(table["label"]))
+    figure = style.new_figure(10.5, height * len(labels) + 1.1)
+    maps = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, label in zip(maps, labels):
+        image = _draw_map(axes, table[table["label"] == label], column, norm, colours)
+    _token_ticks(maps[-1], table)
+    return figure, image
+
+
+def _draw_map(axes: Axes, table: pd.DataFrame, column: str, norm: Normalize, colours: str) -> AxesImage:
     """The map of one model, depth upwards; a mark at each token says until which depth it matters."""
     wide = table.pivot_table(index="layer", columns="position", values=column, dropna=False)
     layers, positions = wide.index, wide.columns
@@ -60,7 +89,7 @@ def draw_map(axes: Axes, table: pd.DataFrame, column: str, norm: Normalize, colo
     return image
 
 
-def token_ticks(axes: Axes, table: pd.DataFrame) -> None:
+def _token_ticks(axes: Axes, table: pd.DataFrame) -> None:
     """What the tokens say, on the x axis."""
     tokens = table.drop_duplicates("position").sort_values("position")
     names = [_shown(token) for token in tokens["token"].fillna("")]

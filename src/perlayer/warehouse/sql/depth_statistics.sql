@@ -2,15 +2,18 @@
 -- over the layers after it. Halves leave out layer 1, without which hardly a residual is left, and the last layer,
 -- which can change nothing at future tokens. What happens in no layer (the output comes near only after the last) is
 -- put at layer L + 1, whose input the output is. Within each text, least squares say how the depth until which tokens
--- matter changes from its first token to its last.
+-- matter changes from its first token to its last, of those that count.
 CREATE VIEW depth_statistics AS
 WITH
+models AS (SELECT run, max(layer) AS layers FROM contributions GROUP BY run),
 drops AS (
-    SELECT run, any_value(layers) AS layers,
+    SELECT run,
         max(ratio) FILTER (sublayer IS NULL) AS layer_ratio,
         max(ratio) FILTER (sublayer = 'attention') AS attention_ratio,
         max(ratio) FILTER (sublayer = 'mlp') AS mlp_ratio,
+        max(middle_drop) FILTER (sublayer IS NULL) AS middle_drop,
         max(middle_drop - other_drop) FILTER (sublayer IS NULL) AS middle_drop_lead,
+        max(drop_share) FILTER (sublayer IS NULL) AS drop_share,
         max(drop_layer) FILTER (sublayer IS NULL) AS drop_layer
     FROM contribution_drops GROUP BY run
 ),
@@ -18,7 +21,7 @@ cosines AS (
     SELECT run,
         avg(cosine) FILTER (2 * (2 * layer - 1) > layers AND 2 * layer - 1 < layers) AS cosine_before_middle,
         avg(cosine) FILTER (2 * layer - 1 > layers AND 2 * (2 * layer - 1) < 3 * layers) AS cosine_after_middle
-    FROM contributions JOIN drops USING (run)
+    FROM contributions JOIN models USING (run)
     WHERE sublayer IS NULL AND layer > 0
     GROUP BY run
 ),
@@ -34,7 +37,7 @@ skipped AS (
 halves AS (
     SELECT run, CASE WHEN 2 * layer <= layers THEN 1 WHEN 2 * (layers - layer + 1) <= layers THEN 2 END AS half,
         avg(later) AS later, avg(future) AS future, avg(everywhere) AS everywhere
-    FROM skipped JOIN drops USING (run)
+    FROM skipped JOIN models USING (run)
     WHERE layer > 1 AND layer < layers
     GROUP BY run, half
 ),
@@ -61,14 +64,16 @@ tokens AS (
 ),
 wide AS (
     SELECT run, layer_ratio, attention_ratio, mlp_ratio, attention_ratio - mlp_ratio AS attention_minus_mlp_ratio,
-        middle_drop_lead, drop_layer::DOUBLE AS drop_layer, cosine_before_middle, cosine_after_middle,
+        middle_drop, middle_drop_lead, drop_share, drop_layer::DOUBLE AS drop_layer,
+        cosine_before_middle, cosine_after_middle,
         future_effect_ratio, future_output_ratio, output_ratio, future_share_first, future_share_second,
         future_share_second - future_share_first AS future_share_change,
-        coalesce(kl, drops.layers + 1)::DOUBLE AS kl_layer,
-        coalesce(overlap, drops.layers + 1)::DOUBLE AS overlap_layer,
+        coalesce(kl, models.layers + 1)::DOUBLE AS kl_layer,
+        coalesce(overlap, models.layers + 1)::DOUBLE AS overlap_layer,
         abs(kl_layer - drop_layer) AS kl_distance, abs(overlap_layer - drop_layer) AS overlap_distance,
         depth_score, output_depth_score, erasure_depth, erasure_rise, attribution_depth, attribution_rise
-    FROM drops
+    FROM models
+    LEFT JOIN drops USING (run)
     LEFT JOIN cosines USING (run)
     LEFT JOIN skipping USING (run)
     LEFT JOIN effective_depths USING (run)
@@ -79,5 +84,5 @@ wide AS (
 SELECT run, statistic, value FROM (UNPIVOT wide ON * EXCLUDE (run) INTO NAME statistic VALUE value);
 COMMENT ON VIEW depth_statistics IS 'How a finished model uses its depth, in single numbers: one row a run and number';
 COMMENT ON COLUMN depth_statistics.run IS 'The run';
-COMMENT ON COLUMN depth_statistics.statistic IS 'layer_ratio, attention_ratio, mlp_ratio: relative contribution of the second half of the layers over the first, without layer 1; attention_minus_mlp_ratio; middle_drop_lead: middle_drop minus other_drop; drop_layer (all of contribution_drops). cosine_before_middle, cosine_after_middle: mean cosine of layers in the second and in the third quarter of the depth. future_effect_ratio, future_output_ratio, output_ratio: what skipping a layer changes in later contributions to future tokens, in predictions of future tokens and in all predictions, second half over first, without the first and the last layer; future_share_first, future_share_second: prediction change at future tokens over that everywhere, by half, and their future_share_change. kl_layer, overlap_layer: as in effective_depths, L + 1 for what happens in no layer; kl_distance, overlap_distance: how far that is from drop_layer. depth_score, output_depth_score. erasure_depth, attribution_depth: until of token_depths, mean over tokens; erasure_rise, attribution_rise: how much greater it is at the last token of a text than at the first, by least squares, in layers';
+COMMENT ON COLUMN depth_statistics.statistic IS 'layer_ratio, attention_ratio, mlp_ratio: relative contribution of the second half of the layers over the first, without layer 1; attention_minus_mlp_ratio; middle_drop; middle_drop_lead: middle_drop minus other_drop; drop_share, drop_layer (all of contribution_drops). cosine_before_middle, cosine_after_middle: mean cosine of layers in the second and in the third quarter of the depth. future_effect_ratio, future_output_ratio, output_ratio: what skipping a layer changes in later contributions to future tokens, in predictions of future tokens and in all predictions, second half over first, without the first and the last layer; future_share_first, future_share_second: prediction change at future tokens over that everywhere, by half, and their future_share_change. kl_layer, overlap_layer: as in effective_depths, L + 1 for what happens in no layer; kl_distance, overlap_distance: how far that is from drop_layer. depth_score, output_depth_score. erasure_depth, attribution_depth: until of token_depths, mean over tokens; erasure_rise, attribution_rise: how much greater it is at the last such token of a text than at the first, by least squares, in layers';
 COMMENT ON COLUMN depth_statistics.value IS 'The number';

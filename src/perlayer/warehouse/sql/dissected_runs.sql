@@ -2,10 +2,11 @@
 -- dissected. What has been dissected and is no run is a published model, Pre-LN as far as this project can read them.
 CREATE VIEW dissected_runs AS
 WITH found AS (
-    SELECT residual, CASE WHEN plain THEN 'baseline' ELSE readouts END AS setup, layers, full_depth, seed, member AS run
-    FROM groups
-    WHERE algorithms = '{}' AND member IN (SELECT run FROM dissections WHERE analysis = 'contributions')
-    QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, member) = 1
+    SELECT residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, layers,
+        full_depth, seed, run
+    FROM recipe_runs
+    WHERE present AND algorithms = '{}' AND run IN (SELECT run FROM dissections WHERE analysis = 'contributions')
+    QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, run) = 1
 ),
 published AS (
     SELECT run, max(layer) AS layers FROM dissections

@@ -1,10 +1,10 @@
--- A group is as hard as the first number in its name says: level 3, 4 hops, 6 operands.
+-- A group is as hard as the first number says that is a word of its name: level 3, 4 hops, 6 operands, but not gsm8k.
 CREATE VIEW group_scores AS
 WITH named AS (
     SELECT *, split_part(text, ': ', 1) AS prompts, substr(text, strpos(text, ': ') + 2) AS prompt_group
     FROM dissections WHERE analysis = 'depth_by_group' AND sublayer IS NULL
 )
-SELECT run, prompts, prompt_group, TRY_CAST(regexp_extract(prompt_group, '\d+(\.\d+)?') AS DOUBLE) AS difficulty,
+SELECT run, prompts, prompt_group, TRY_CAST(regexp_extract(prompt_group, '\b\d+(\.\d+)?\b') AS DOUBLE) AS difficulty,
     layer AS layers,
     max(value) FILTER (metric = 'prompts')::INTEGER AS prompts_read,
     max(value) FILTER (metric = 'too_long')::INTEGER AS too_long,
@@ -20,7 +20,7 @@ COMMENT ON VIEW group_scores IS 'How deeply a finished model computes on prompts
 COMMENT ON COLUMN group_scores.run IS 'The run, or the published model';
 COMMENT ON COLUMN group_scores.prompts IS 'The set of prompts, as depth.prompts of params.yaml names it';
 COMMENT ON COLUMN group_scores.prompt_group IS 'Which of them: a level, a number of hops or of operands';
-COMMENT ON COLUMN group_scores.difficulty IS 'The first number in that name; null without any';
+COMMENT ON COLUMN group_scores.difficulty IS 'The first number that is a word of that name; null without any';
 COMMENT ON COLUMN group_scores.layers IS 'How many layers the model has';
 COMMENT ON COLUMN group_scores.prompts_read IS 'How many prompts were read';
 COMMENT ON COLUMN group_scores.too_long IS 'How many were left out, as longer than the model reads';

@@ -1,6 +1,7 @@
 -- Distances from the diagonal are counted in units of the smallest difference of relative depths that the two numbers of
 -- layers allow, so that their sums are whole numbers. How likely each sum is, when every source layer is equally likely
--- to be the best, is built up layer by layer.
+-- to be the best, is built up layer by layer, as if the best of each target layer were independent of its neighbours'.
+-- Those are alike in truth, so that a small sum is more likely by chance than that says.
 CREATE VIEW map_diagonals AS
 WITH RECURSIVE
 found AS (
@@ -49,7 +50,7 @@ COMMENT ON COLUMN map_diagonals.distance IS 'How far the layer that maps best on
 COMMENT ON COLUMN map_diagonals.least IS 'The least that this can be';
 COMMENT ON COLUMN map_diagonals.chance IS 'What it would be on average if any layer were equally likely to map best';
 COMMENT ON COLUMN map_diagonals.within_chance IS 'The least distance that chance falls short of or meets in 5 of 100 cases or more';
-COMMENT ON COLUMN map_diagonals.p IS 'How likely chance gives no more than the distance, exactly';
+COMMENT ON COLUMN map_diagonals.p IS 'How likely chance gives no more than the distance, if the best source of each layer were independent of its neighbours''';
 COMMENT ON COLUMN map_diagonals.nearest IS 'Share of the layers to which a layer as near as any to the same relative depth maps best';
 COMMENT ON COLUMN map_diagonals.error IS 'Relative error of the best maps, mean over layers';
 COMMENT ON COLUMN map_diagonals.mean_error IS 'The same where the mean is predicted';

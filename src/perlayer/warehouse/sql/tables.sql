@@ -1,4 +1,4 @@
--- The tables that `collect` writes as parquet: what the runs are, and every number they gave.
+-- The tables that `collect` writes as parquet: what the runs and pairs of runs are, and every number they gave.
 
 CREATE TABLE runs (
     run VARCHAR NOT NULL PRIMARY KEY,
@@ -97,3 +97,13 @@ COMMENT ON COLUMN dissections.position IS 'The token of that text, from 0; null 
 COMMENT ON COLUMN dissections.token IS 'What that token says';
 COMMENT ON COLUMN dissections.strength IS 'How strong the change was, where one kind of change is made at several strengths; the penalty, or how many layers are replaced or components counted; else null';
 COMMENT ON COLUMN dissections.value IS 'The number';
+
+CREATE TABLE pairs (
+    pair VARCHAR NOT NULL PRIMARY KEY,
+    source VARCHAR NOT NULL,
+    target VARCHAR NOT NULL
+);
+COMMENT ON TABLE pairs IS 'One row a pair of runs between which params.yaml names linear maps, whether these are here or not';
+COMMENT ON COLUMN pairs.pair IS 'Its name in params.yaml';
+COMMENT ON COLUMN pairs.source IS 'The run whose layers are mapped';
+COMMENT ON COLUMN pairs.target IS 'The run to whose layers they are mapped';
