@@ -277,7 +277,7 @@ def test_a_wrong_list_of_runs_is_named_before_any_work(section, said):
         ("sequences", 1, "expected at least 2, found 1"),  # `held_out_rows` wants as many
         ("splits", 0, "expected at least 1 a sequence, found 0"),
         ("tokens_at_once", 0, "expected at least 1, found 0"),
-        ("texts", 9, "expected at most the 8 sequences, found 9"),
+        ("texts", 33, "expected at most the 32 sequences, found 33"),
         ("gradient_steps", 0, "expected at least 1, found 0"),
     ],
 )

@@ -121,8 +121,9 @@ def test_runs_without_analyses_are_named(gather, figures, tmp_path):
     report(made_up.params(some), gather(some, analysed=analysed), figures, tmp_path / "index.html")
     _, text = read(tmp_path / "index.html")
     named = [part.split(".")[0].replace(" ", "") for part in text.split("Its runs without results: ")[1:]]
-    dissected = ["baseline,separate"] * 10  # of D1 to D5 and A1 to A5
-    assert named == ["separate", "probes", "baseline,probes", *dissected]  # of Q6, Q9, F16 and those
+    dissected = ["baseline,separate"] * 5  # of D1 to D5, and of A1 to A5
+    of_questions = ["separate", "probes", "baseline,probes"]  # of Q6, Q9 and F16
+    assert named == [*of_questions, *dissected, "baseline_to_separate", *dissected]  # the pair of D6
 
 
 def test_without_any_run_the_page_says_so(gather, figures, tmp_path):

@@ -41,7 +41,7 @@ def made_prompts(path: str | Path, make: Callable[[Any], Prompt]) -> list[Prompt
     for number, row in json_lines(path):
         try:
             prompts.append(make(row))
-        except InvalidValue as error:
+        except (InvalidValue, RecursionError) as error:  # a value may be too deep to be shown
             raise UserError(f"{path}: line {number}: {error}") from None
     return prompts
 
