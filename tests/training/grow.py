@@ -1,4 +1,4 @@
-"""Trains a few updates in stages, in as many processes as the machine's settings ask for: `grow.py SHARDS OUTSIDE`."""
+"""Trains a few updates in stages, in as many processes as the machine's settings ask for: `grow.py SHARDS`."""
 
 import sys
 from pathlib import Path
@@ -13,12 +13,11 @@ ROOT = Path(__file__).parents[2]
 STAGES = [{"layers": [2], "share": 0.25}, {"layers": [1, 3], "share": 0.25}]
 
 if __name__ == "__main__":
-    shards, outside = sys.argv[1:]
     keys = {"residual": "sandwich", "readouts": "separate", "seed": 0, "steps": 8}
     start_training(
-        parse_definition("growing", {**keys, "growth": {"stages": STAGES, "outside": outside}}, "growth.runs.growing"),
+        parse_definition("growing", {**keys, "growth": {"stages": STAGES, "outside": "frozen"}}, "growth.runs.growing"),
         parse_recipe({**load(ROOT / "params.yaml"), "size": "smoke"}),
-        Path(shards),
+        Path(sys.argv[1]),
         models=Path("models"),
         metrics=Path("metrics"),
     )
