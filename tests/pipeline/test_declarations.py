@@ -161,7 +161,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         ("depth", ["separate"]),
         ("depth_maps", ["shallow_to_deep"]),
         ("anatomy", ["separate"]),
-        ("importance", []),
+        ("importance", ["growth_by_importance"]),
         ("growth", ["growth_by_importance"]),
         ("published", ["theirs"]),
         ("published_lens", ["theirs"]),

@@ -6,7 +6,7 @@ import pytest
 
 from perlayer.errors import UserError
 from perlayer.params import load
-from perlayer.training.growth import by_importance, growth_run
+from perlayer.training.growth import by_importance, check_growth, growth_run
 
 RUN = {"residual": "sandwich", "readouts": "none", "seed": 0, "growth": {"protocol": "by_importance"}}
 
@@ -34,10 +34,17 @@ def test_importance_of_other_layers_is_refused(tmp_path, keys, expected):
     with pytest.raises(UserError) as error:
         by_importance(growing(**keys), path)
     said = f"{path}: expected the importance of {expected} layers, as mine has, found that of 3; "
-    assert str(error.value) == said + "`dvc repro importance` makes it anew"
+    assert str(error.value) == said + "`dvc repro importance@mine` makes it anew"
 
 
 def test_importance_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError) as error:
         by_importance(growing(), tmp_path / "nowhere.json")
-    assert str(error.value) == f"{tmp_path / 'nowhere.json'}: no such file; `dvc repro importance` makes it"
+    assert str(error.value) == f"{tmp_path / 'nowhere.json'}: no such file; `dvc repro importance@mine` makes it"
+
+
+def test_growth_and_anatomy_can_be_switched_off():
+    params = {**load(), "anatomy": {"runs": [], "published_recovery": []}}
+    assert check_growth({**params, "growth": {"importance": None, "runs": {}}}) == []
+    with pytest.raises(UserError, match=r"growth\.importance: expected one of anatomy\.runs \(\), found None"):
+        check_growth({**params, "growth": {"importance": None, "runs": {"mine": RUN}}})

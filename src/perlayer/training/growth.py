@@ -47,12 +47,12 @@ def by_importance(run: Run, importance: Path) -> Run:
     try:
         found = json.loads(importance.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{importance}: no such file; `dvc repro importance` makes it") from None
+        raise UserError(f"{importance}: no such file; `dvc repro importance@{run.name}` makes it") from None
     layers = len(found["importance"])
     if layers != run.layers:
         raise UserError(
             f"{importance}: expected the importance of {run.layers} layers, as {run.name} has, found that of {layers}; "
-            "`dvc repro importance` makes it anew"
+            f"`dvc repro importance@{run.name}` makes it anew"
         )
     settings = written_out(run.algorithms["growth"], found["importance"], found["excluded"])
     return dataclasses.replace(run, algorithms={**run.algorithms, "growth": settings})
@@ -81,6 +81,8 @@ def check_growth(params: Mapping[str, Any]) -> list[Run]:
         if name in params["runs"]:
             raise UserError(f"params.yaml: growth.runs: expected names that no other run has, found {name!r}")
     anatomy = params["anatomy"]["runs"]
+    if not growth["runs"] and growth["importance"] is None:
+        return []
     if growth["importance"] not in anatomy:
         raise UserError(
             f"params.yaml: growth.importance: expected one of anatomy.runs ({', '.join(anatomy)}), "
