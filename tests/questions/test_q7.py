@@ -25,8 +25,7 @@ def judge(monkeypatch):
         if changes:
             mine = {**multi.CHANGES[multi.DEEPSEEK], **changes}
             monkeypatch.setattr(multi, "CHANGES", {**multi.CHANGES, multi.DEEPSEEK: mine})
-        with multi.in_memory(runs, rungs={}) as connection:
-            connection.execute(questions.claims())
+        with multi.in_memory(runs, rungs={}, question=q7.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q7'").fetchall()
             return claims if claims_alone else (claims, q7.verdict(connection), state(connection))
 

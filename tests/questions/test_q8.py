@@ -19,8 +19,7 @@ def judge(monkeypatch):
         monkeypatch.setattr(multi, "RUNG_CHANGES", {**multi.RUNG_CHANGES, **changes})
         mine = {**multi.CHANGES[multi.DEEPSEEK], 1: [0.0] * 5 + [nano]}
         monkeypatch.setattr(multi, "CHANGES", {**multi.CHANGES, multi.DEEPSEEK: mine})
-        with multi.in_memory(runs, rungs, ladder_runs) as connection:
-            connection.execute(questions.claims())
+        with multi.in_memory(runs, rungs, ladder_runs, q8.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q8'").fetchall()
             return claims, q8.verdict(connection), questions.state(connection, q8.QUESTION)
 

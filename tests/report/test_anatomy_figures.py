@@ -8,7 +8,6 @@ from drawn import settled, texts, titles
 from made_up_anatomy import PROFILE, anatomy
 from matplotlib.colors import to_rgba
 
-from perlayer import questions
 from perlayer.report.figures import (
     growth,
     layer_importance,
@@ -17,6 +16,7 @@ from perlayer.report.figures import (
     weight_predictability,
     weight_structure,
 )
+from perlayer.warehouse import database
 
 MODULES = (weight_predictability, layer_importance, recovery, manipulations, weight_structure)
 LABELS = ["baseline", "separate heads"]
@@ -24,7 +24,7 @@ LABELS = ["baseline", "separate heads"]
 
 @pytest.fixture(scope="module")
 def connection(warehouse_dir):
-    with questions.connect(warehouse_dir) as connection:
+    with database.connect(warehouse_dir) as connection:
         yield connection
 
 
@@ -156,7 +156,7 @@ def test_recovery_says_what_is_missing(gather):
             "An only layer has no neighbours\nby which importance goes.",
         ),
     ):  # fmt: skip
-        with questions.connect(gather(run, run, {("anatomy", "baseline"): anatomy("baseline", **profile)})) as some:
+        with database.connect(gather(run, run, {("anatomy", "baseline"): anatomy("baseline", **profile)})) as some:
             assert said in texts(settled(recovery, some))
 
 
@@ -176,7 +176,7 @@ def test_one_model_of_few_layers_and_a_published_one(gather, module):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(made_up_anatomy.SEEDS, "shallow", 1.0)
-        with questions.connect(gather(run, defined, analysed)) as connection:
+        with database.connect(gather(run, defined, analysed)) as connection:
             figure = settled(module, connection)
             assert "Not drawn, not taken apart yet: baseline, separate" in texts(figure)
     assert any("deep_model" in title for title in titles(figure))
@@ -184,7 +184,7 @@ def test_one_model_of_few_layers_and_a_published_one(gather, module):
 
 @pytest.mark.filterwarnings("error")
 def test_figures_without_models_say_so(gather):
-    with questions.connect(gather({}, made_up.RUNS)) as connection:
+    with database.connect(gather({}, made_up.RUNS)) as connection:
         for module in MODULES:
             assert "No finished model has been taken apart yet." in texts(settled(module, connection))
         assert "No growth training is here yet." in texts(settled(growth, connection))

@@ -8,9 +8,9 @@ import pytest
 from drawn import settled, texts, titles
 from matplotlib.text import Text
 
-from perlayer import questions
 from perlayer.report.figures import depth_order, design_cost
 from perlayer.report.figures import designs as by_design
+from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
 
 pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
@@ -23,7 +23,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def connection(designs_dir):
-    with questions.connect(designs_dir) as connection:
+    with database.connect(designs_dir) as connection:
         yield connection
 
 
@@ -35,7 +35,7 @@ def some(tmp_path):
         (tmp_path / "runs").mkdir(exist_ok=True)
         designs.write(tmp_path, {run: designs.RUNS[run] for run in runs})
         collect(designs.params(defined), tmp_path, tmp_path / "warehouse")
-        return questions.connect(tmp_path / "warehouse")
+        return database.connect(tmp_path / "warehouse")
 
     return some
 

@@ -6,7 +6,6 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from perlayer import questions
 from perlayer.report.figures import (
     FIGURES,
     final_loss_by_layer,
@@ -20,6 +19,7 @@ from perlayer.report.figures import (
     style,
 )
 from perlayer.report.plot import plot
+from perlayer.warehouse import database
 
 pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
 
@@ -33,7 +33,7 @@ def drawn(supervision_dir, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def connection(warehouse_dir):
-    with questions.connect(warehouse_dir) as connection:
+    with database.connect(warehouse_dir) as connection:
         yield connection
 
 
@@ -191,7 +191,7 @@ def test_lens_agreement_is_a_line_a_setup_and_published_model(connection, settle
 def test_lens_agreement_of_equal_depths_counts_layers(gather, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("probes", "shared")}
     analysed = {key: table for key, table in made_up.analyses(some).items() if key[0] == "lens"}
-    with questions.connect(gather(some, analysed=analysed)) as connection, style.theme():
+    with database.connect(gather(some, analysed=analysed)) as connection, style.theme():
         assert set(lens_agreement.data(connection)["name"]) == {"baseline", "shared"}  # probes stand for the baseline
         labels = texts(lens_agreement.draw(connection))
     assert "Layer" in labels and "logit lens" in labels and "tuned lens" not in labels
@@ -261,7 +261,7 @@ def test_spread_moves_as_little_as_needed(places, moved):
 def test_absent_runs_are_named_and_the_rest_is_drawn(gather, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("baseline", "separate", "depth_1", "depth_2")}
     defined = {**some, "shared": made_up.RUNS["shared"]}
-    with questions.connect(gather(some, defined)) as connection, style.theme():
+    with database.connect(gather(some, defined)) as connection, style.theme():
         for name in ("final_loss_by_layer", "layer_curves", "last_layer_curves"):
             assert "Not drawn, no results yet: shared" in texts(FIGURES[name].draw(connection))
         assert any("needs two plain runs" in text for text in texts(noise_floor.draw(connection)))
@@ -311,7 +311,7 @@ def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path, without_png)
 def test_figures_of_analyses_draw_what_is_there_and_name_the_rest(gather, there, said):
     runs = {run: made_up.RUNS[run] for run in ("baseline", "depth_1", "probes", "separate", "shared")}
     analyses = made_up.analyses(runs)
-    with questions.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection, style.theme():
+    with database.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection, style.theme():
         for module, words in zip((retrained_heads, retraining_curves, lenses, lens_agreement), said):
             figure = module.draw(connection)
             figure.draw_without_rendering()
@@ -323,7 +323,7 @@ def test_retraining_without_any_change_or_noise_can_be_drawn(gather, monkeypatch
     monkeypatch.setattr(made_up, "CHANGES", {setup: dict.fromkeys(range(1, 7), 0.0) for setup in made_up.CHANGES})
     monkeypatch.setattr(made_up, "CHANGE_ERROR", 0.0)
     runs = {run: made_up.RUNS[run] for run in made_up.RETRAINED}
-    with questions.connect(gather(runs, analysed=made_up.analyses(runs))) as connection, style.theme():
+    with database.connect(gather(runs, analysed=made_up.analyses(runs))) as connection, style.theme():
         for module in (retrained_heads, retraining_curves):
             module.draw(connection).draw_without_rendering()
         assert (retrained_heads.data(connection)["separate_change"] == 0).all()

@@ -6,16 +6,16 @@ import pandas as pd
 import pytest
 from drawn import settled, texts
 
-from perlayer import questions
 from perlayer.report.figures import future_layers, multi_token_sizes
 from perlayer.report.plot import plot
+from perlayer.warehouse import database
 
 BOTH = (future_layers, multi_token_sizes)
 
 
 @pytest.fixture(scope="module")
 def connection(multi_token_dir):
-    with questions.connect(multi_token_dir) as connection:
+    with database.connect(multi_token_dir) as connection:
         yield connection
 
 

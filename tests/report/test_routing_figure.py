@@ -1,8 +1,8 @@
 import made_up_results as made_up
 import pytest
 
-from perlayer import questions
 from perlayer.report.figures import routing, style
+from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
 
 DESIGNS = {"separate": "hyper_connections", "shared": "attnres_full"}
@@ -33,7 +33,7 @@ SOURCE_PANELS = ["AttnRes full\nattention over depth"]
 )
 def test_what_is_there_is_drawn_and_the_rest_is_named(gather, there, panels, note):
     analysed = {("routing", run): made_up.routing(run) for run in there}
-    with questions.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
+    with database.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
         table = routing.data(connection)
         figure = routing.draw(connection)
         figure.draw_without_rendering()
@@ -47,13 +47,13 @@ def test_what_is_there_is_drawn_and_the_rest_is_named(gather, there, panels, not
 def test_a_run_that_is_not_asked_is_not_missed(tmp_path):
     made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate")})
     collect(made_up.params(RUNS) | {"routing": {"runs": ["separate"]}}, tmp_path, tmp_path / "warehouse")
-    with questions.connect(tmp_path / "warehouse") as connection, style.theme():
+    with database.connect(tmp_path / "warehouse") as connection, style.theme():
         assert not [text for text in notes(routing.draw(connection)) if text.startswith("Not drawn")]
 
 
 def test_maps_hold_the_weights_where_the_axes_say(gather):
     analysed = {("routing", run): made_up.routing(run) for run in DESIGNS}
-    with questions.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
+    with database.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
         figure = routing.draw(connection)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     read = panels["Hyper-Connections\nread"].images[0]
@@ -75,7 +75,7 @@ def test_negative_weights_and_exploding_gains_can_be_drawn(gather):
     table.loc[table["metric"] == "read", "value"] *= -1
     gains = table["metric"].isin(["forward_gain", "backward_gain"])
     table.loc[gains, "value"] = 10.0 ** table.loc[gains, "layer"]
-    with questions.connect(gather(RUNS, analysed={("routing", "separate"): table})) as connection, style.theme():
+    with database.connect(gather(RUNS, analysed={("routing", "separate"): table})) as connection, style.theme():
         figure = routing.draw(connection)
         figure.draw_without_rendering()
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
@@ -94,7 +94,7 @@ def test_panels_of_many_runs_do_not_overlap(tmp_path):
             tables["routing", run] = made_up.routing(kind).assign(run=run)
     made_up.write_analyses(tmp_path, tables)
     collect(made_up.params(runs) | {"routing": {"runs": list(runs)}}, tmp_path, tmp_path / "warehouse")
-    with questions.connect(tmp_path / "warehouse") as connection, style.theme():
+    with database.connect(tmp_path / "warehouse") as connection, style.theme():
         figure = routing.draw(connection)
         figure.draw_without_rendering()
     assert len(titles(figure)) == 2 * 3 + 4

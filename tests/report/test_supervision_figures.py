@@ -8,7 +8,6 @@ import pytest
 from drawn import settled, texts
 from matplotlib.text import Text
 
-from perlayer import questions
 from perlayer.report.figures import (
     FIGURES,
     depth_cost,
@@ -18,6 +17,7 @@ from perlayer.report.figures import (
     related_work,
     switch_off,
 )
+from perlayer.warehouse import database
 
 pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
 
@@ -29,7 +29,7 @@ ALL = made_up.WATCHED | made_up.SUPERVISION
 
 @pytest.fixture(scope="module")
 def connection(supervision_dir):
-    with questions.connect(supervision_dir) as connection:
+    with database.connect(supervision_dir) as connection:
         yield connection
 
 
@@ -103,7 +103,7 @@ def test_switched_off_heads_stand_beside_the_baseline_of_their_seed(connection, 
 def test_shares_of_the_run_are_said_in_updates(gather):
     fade = {**made_up.SHARED, "schedule": {"kind": "linear_to_zero", "steps": 0.04}}
     off = {**made_up.SHARED, "schedule": {"kind": "off", "step": 0.02}}
-    with questions.connect(gather({"baseline": ALL["baseline"], "fade": fade, "off": off})) as found:
+    with database.connect(gather({"baseline": ALL["baseline"], "fade": fade, "off": off})) as found:
         figure = settled(switch_off, found)
         labels = texts(figure)
     assert "to zero by step 5" in labels and "off after step 2" in labels  # of 120: 4.8 and 2.4
@@ -137,11 +137,11 @@ def test_gradients_are_shown_over_training_and_over_the_layers(connection, shown
 
 def test_gradients_of_deep_models_are_colours_alone(gather):
     deep = {**made_up.SUPERVISION["separate_depth_12"], "gradient_cosines": {"every": 60}}
-    with questions.connect(gather({"deep": {key: value for key, value in deep.items() if key != "layers"}})) as found:
+    with database.connect(gather({"deep": {key: value for key, value in deep.items() if key != "layers"}})) as found:
         assert len(settled(gradient_cosines, found).axes) == 2  # of six layers
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "LAYERS", 12)
-        with questions.connect(gather({"deep": deep})) as found:
+        with database.connect(gather({"deep": deep})) as found:
             figure = settled(gradient_cosines, found)
     assert len(figure.axes) == 3 and "Cosine" in texts(figure) and "0.82" not in texts(figure)
 
@@ -173,7 +173,7 @@ def test_labels_of_lines_do_not_overlap_or_leave_the_figure(shown, name):
 
 def test_other_ways_change_no_other_figure(connection, warehouse_dir):
     # but that of depth beside width, which rightly draws models of further depths
-    with questions.connect(warehouse_dir) as alone:
+    with database.connect(warehouse_dir) as alone:
         for name in FIGURES.keys() - {*NAMES, "depth_and_width"}:
             pd.testing.assert_frame_equal(FIGURES[name].data(connection), FIGURES[name].data(alone))
 
@@ -220,13 +220,13 @@ ABSENT = "Not drawn, no results yet: "
     ],
 )
 def test_figures_draw_what_is_there_and_name_the_rest(gather, there, said):
-    with questions.connect(gather({run: ALL[run] for run in there}, ALL)) as connection:
+    with database.connect(gather({run: ALL[run] for run in there}, ALL)) as connection:
         for name, words in said.items():
             assert any(words in text for text in texts(settled(FIGURES[name], connection))), name
 
 
 def test_tables_have_their_columns_whatever_has_run(gather):
-    with questions.connect(gather({}, ALL)) as connection:
+    with database.connect(gather({}, ALL)) as connection:
         for module in (depth_cost, related_work):
             assert {"difference", "noise", "seeds"} <= set(module.data(connection).columns)
         for module in (fixes, mix):

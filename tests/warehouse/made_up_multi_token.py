@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from perlayer.params import ladder_name
+from perlayer.questions import Question
 from perlayer.warehouse.collect import collect
 
 LAYERS = made_up.LAYERS
@@ -94,12 +95,14 @@ def in_memory(
     runs: dict[str, dict[str, Any]] = RUNS,
     rungs: dict[str, int] = RUNGS,
     ladder_runs: dict[str, dict[str, Any]] = LADDER_RUNS,
+    question: Question | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """The views over the results of some runs at the size in use and on the ladder."""
+    """The views over the results of some runs at the size in use and on the ladder, and the claims of `question`."""
     on_ladder = ladder(rungs, ladder_runs)
     losses = [row for run, keys in runs.items() for row in rows(run, keys)]
     losses += [row for run, (rung, keys) in on_ladder.items() for row in rows(run, keys, rung)]
-    connection = made_up.in_memory(losses, runs | {run: keys for run, (_, keys) in on_ladder.items()}, LAYERS)
+    every = runs | {run: keys for run, (_, keys) in on_ladder.items()}
+    connection = made_up.in_memory(losses, every, LAYERS, question)
     for run, (rung, _) in on_ladder.items():
         connection.execute(
             "UPDATE runs SET size = ?, layers = ?, section = 'ladder' WHERE run = ?", [rung, RUNGS[rung], run]
