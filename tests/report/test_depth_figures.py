@@ -232,7 +232,7 @@ def test_a_published_model_stands_beside_the_runs(gather):
         ("depth", "baseline"): with_problems("baseline", PROMPTS),
         ("published_depth", "deep_model"): pd.concat(theirs, ignore_index=True),
     }
-    with database.connect(gather(runs, runs, analysed)) as connection:
+    with questions.connect(gather(runs, runs, analysed)) as connection:
         for module in (contributions, depth_profile):
             figure = settled(module, connection)
             assert titles(figure) == ["baseline", "deep_model"]
