@@ -38,7 +38,7 @@ repro: setup  ## run the pipeline: what params.yaml and the code ask for and is 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -q -n 2 --dist loadgroup
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: setup  ## measure what is claimed of speed, each against its bound (ARGS='--json NAME ...')
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python -m benchmarks $(ARGS)
