@@ -73,21 +73,14 @@ def small_shards(tmp_path_factory):
 @pytest.fixture(scope="session")
 def write_published_text():
     """A function that writes, beside a published model over bytes in `folder`/model, its tokenizer and shards."""
-    import json
-
-    from tokenizers import Tokenizer, models, pre_tokenizers
+    from byte_tokenizer import write_tokenizer
 
     from perlayer.data.corpus import build_corpus
     from perlayer.data.shards import write_shards
     from perlayer.data.tokens import tokenize_as_published
 
     def write(folder, length, batch):
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        backend = Tokenizer(models.BPE({byte: n for n, byte in enumerate(alphabet)}, []))
-        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        backend.add_special_tokens(["<end>"])
-        backend.save(str(folder / "model/tokenizer.json"))
-        (folder / "model/tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
+        write_tokenizer(folder / "model")
         lines = (f'{{"text": "Document {number} says {number * 7}."}}\n' for number in range(60))
         (folder / "texts.jsonl").write_text("".join(lines))
         build_corpus(str(folder / "texts.jsonl"), "text", folder / "corpus")

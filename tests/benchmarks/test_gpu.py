@@ -17,7 +17,6 @@ from benchmarks.step_speed import StepSpeed, peak_flops
 from benchmarks.synthetic_tokens import EOS, SUCCESSORS, synthetic_tokens
 from perlayer.model.flops import training_flops
 
-pytestmark = pytest.mark.xdist_group("benchmarks.gpu")  # one run of the script serves them all
 SMALL = ["--size", "smoke", "--device", "cpu", "--steps", "3", "--sequences", "4", "--microbatch", "2"]
 
 

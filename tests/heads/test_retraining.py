@@ -22,8 +22,6 @@ from perlayer.optim.schedules import schedule_factor
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.training.settings import TrainSettings, parse_run
 
-pytestmark = pytest.mark.xdist_group("heads.retraining")  # the finished runs are trained once
-
 OPTIMIZER = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
 TRAIN = TrainSettings(steps=12, batch=4, compute_dtype="float32")
 RECIPE = RetrainRecipe("tiny", OPTIMIZER, TRAIN, RetrainSettings(steps=9, warmup=2, evaluations=3))

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from byte_tokenizer import write_tokenizer
 
 from perlayer.errors import UserError
 from perlayer.model.decoder import parameters_up_to
@@ -43,16 +43,6 @@ CASES = {
     "qwen3_tied_biases": ("Qwen3", {"head_dim": 4, "tie_word_embeddings": True, "attention_bias": True}),
     "qwen3_yarn": ("Qwen3", {"head_dim": 8, "rope_scaling": YARN}),
 }
-
-
-def write_tokenizer(folder):
-    """A byte-level tokenizer of 257 tokens: the bytes, then EOS, 256."""
-    pieces = sorted(pre_tokenizers.ByteLevel.alphabet())
-    backend = Tokenizer(models.BPE({piece: number for number, piece in enumerate(pieces)}, []))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.add_special_tokens(["<end>"])
-    backend.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<end>"}))
 
 
 def write_model(folder, kind, dtype=torch.float32, saving=(), **changes):

@@ -10,8 +10,6 @@ import pytest
 
 from perlayer.params import load
 
-pytestmark = pytest.mark.xdist_group("pipeline")
-
 
 def changed(project):
     """The stages that `dvc status` lists."""

@@ -13,8 +13,6 @@ from perlayer.report.figures import designs as by_design
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
 
-pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
-
 NAMES = [
     "Sandwich-LN", "Pre-LN", "LayerNorm Scaling", "DeepNorm", "KEEL", "Hyper-Connections", "mHC", "AttnRes full",
     "AttnRes block", "MoDA",

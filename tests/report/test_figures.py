@@ -21,8 +21,6 @@ from perlayer.report.figures import (
 from perlayer.report.plot import plot
 from perlayer.warehouse import database
 
-pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
-
 
 @pytest.fixture(scope="module")
 def drawn(supervision_dir, tmp_path_factory):

@@ -8,8 +8,6 @@ from perlayer.errors import UserError
 from perlayer.report.figures import FIGURES
 from perlayer.report.page import cell, report
 
-pytestmark = pytest.mark.xdist_group("report")  # one worker makes the page of all runs once
-
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
 

@@ -19,8 +19,6 @@ from perlayer.report.figures import (
 )
 from perlayer.warehouse import database
 
-pytestmark = pytest.mark.xdist_group("report")  # one worker draws each figure once
-
 NAMES = ("depth_cost", "fixes", "gradient_cosines", "mix", "related_work", "switch_off")
 FOUR = ("separate", "own_layer", "sum_to_one", "own_layer_sum_to_one")
 MIXED = ("separate", "sum_to_one", "surgery_sum_to_one", "rising", "rising_surgery")

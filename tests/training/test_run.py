@@ -21,7 +21,6 @@ from perlayer.training.launch import share_of_batch
 from perlayer.training.run import train
 from perlayer.training.session import Session
 
-pytestmark = pytest.mark.xdist_group("training.run")  # the finished runs are trained once
 CPU = torch.device("cpu")
 
 
