@@ -24,6 +24,7 @@ def plot(warehouse_dir: str | Path, figures_dir: str | Path, processes: int = 1)
     if processes == 1:
         _draw(names, warehouse_dir, figures_dir)
         return
+    connect(warehouse_dir).close()  # builds the database, which each process would build for itself
     with ProcessPoolExecutor(processes) as pool:
         parts = [pool.submit(_draw, names[first::processes], warehouse_dir, figures_dir) for first in range(processes)]
         for part in parts:
