@@ -9,7 +9,7 @@ from perlayer.algorithms.growth.compute import relative_cost
 from perlayer.algorithms.growth.settings import Settings
 from perlayer.algorithms.growth.stages import Stage, plan_stages
 
-UPDATES = 1200  # of a run, for the shares of its stages
+UPDATES = 1110  # of a run, for the shares of its stages
 ABOVE = 0.1  # what freezing may leave beyond the operations that it saves: norms, the optimizer, what reads no products
 PAIRS = 30
 

@@ -154,8 +154,8 @@ def _check_designs(params: Mapping[str, Any], sections: Mapping[str, list[Run]])
         with at(f"{where}.{run.name}"):
             decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
             for settings in run.algorithms.values():
-                getattr(settings, "check_decoder", lambda decoder: None)(decoder)
-                getattr(settings, "check_length", lambda length: None)(length)
+                settings.check_decoder(decoder)
+                settings.check_length(length)
 
 
 def _check_routed(routed: list[str], runs: list[Run]) -> None:
@@ -187,7 +187,7 @@ def run_files(run: Run, closure: ImportClosure) -> list[Path]:
     """The files of designs and algorithms that `run` uses, directly or through imports.
 
     Of the folder of an algorithm those are the files that lie in it, not in folders below, and what `files()` of its
-    settings names, if they have such a method.
+    settings names.
 
     Args:
         closure: of the package `perlayer`.
@@ -197,7 +197,7 @@ def run_files(run: Run, closure: ImportClosure) -> list[Path]:
     for name, settings in run.algorithms.items():
         folder = package / "algorithms" / name
         roots += sorted(folder.glob("*.py"))
-        roots += [folder / file for file in getattr(settings, "files", list)()]
+        roots += [folder / file for file in settings.files()]
     optional = (package / "model" / "residual", package / "algorithms")
     return sorted(path for path in closure.of(roots) if any(folder in path.parents for folder in optional))
 

@@ -22,11 +22,14 @@ class RunContext:
 
 
 class RunAlgorithm(Algorithm):
-    """A Composer algorithm that can also read validation text.
+    """A Composer algorithm that can also read validation text, or train parts of the model alone.
 
     The package of an algorithm, `perlayer.algorithms.NAME`, has a `settings` module with a frozen dataclass
-    `Settings`, and an `algorithm` module with a function `build(settings, context)` that returns one of these.
+    `Settings`, an `AlgorithmSettings`, and an `algorithm` module with a function `build(settings, context)` that
+    returns one of these, or any other `Algorithm` of Composer.
     """
+
+    freezes = False  # does it take gradients of parts of the model alone in some updates?
 
     def validation_losses(self, taps: list[Tensor], tokens: Tensor) -> dict[Reading, Tensor]:
         """Losses a token (batch, length) of what the algorithm reads, from the taps of `tokens` (batch, length + 1)."""

@@ -19,6 +19,7 @@ from composer.models import ComposerModel
 from composer.utils import collect_env, dist
 from torch.optim import Optimizer
 
+from perlayer.algorithms.protocol import RunAlgorithm
 from perlayer.data.batches import train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
@@ -125,13 +126,12 @@ def new_trainer(
     """Composer's trainer of a training from its first update.
 
     Args:
-        algorithms: one with a true attribute `freezes` takes gradients of parts of the model alone in some updates.
         checkpoints: what it is told of saving and resuming, see `resumable`.
     """
     local_batch = share_of_batch(work.batch, dist.get_world_size())
     # What is frozen has no gradient to wait for, and what is read outside of `forward` is not found to be in use: then
     # processes average the gradients that there are, once all are taken.
-    freezes = any(getattr(algorithm, "freezes", False) for algorithm in algorithms)
+    freezes = any(isinstance(algorithm, RunAlgorithm) and algorithm.freezes for algorithm in algorithms)
     return Trainer(
         model=model,
         optimizers=optimizer,

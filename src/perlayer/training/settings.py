@@ -90,8 +90,6 @@ def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings)
 def check_size(run: Run, layers: int, optimizer: OptimizerSettings, train: TrainSettings, where: str) -> None:
     """Raise `UserError` where a run does not fit a size: its updates the warm-up, its algorithms its depth.
 
-    A `Settings` of an algorithm with a method `check_depth(layers)` is asked; it raises `InvalidValue`.
-
     Args:
         layers: of the size, where the run does not say otherwise.
         where: the run in params.yaml.
@@ -103,7 +101,7 @@ def check_size(run: Run, layers: int, optimizer: OptimizerSettings, train: Train
         )
     for settings in run.algorithms.values():
         with at(where):
-            getattr(settings, "check_depth", lambda layers: None)(run.layers or layers)
+            settings.check_depth(run.layers or layers)
 
 
 def optional_algorithms() -> list[str]:
@@ -125,10 +123,8 @@ def parse_run(params: Mapping[str, Any], name: str) -> Run:
 def parse_definition(name: str, mapping: Any, where: str) -> Run:
     """Read and check what defines a run, which stands at `where` in params.yaml.
 
-    A key of an algorithm whose `Settings` has one field may hold that field's value alone. A `Settings` with a method
-    `check(run)` is asked, with the whole mapping of the run as it stands in params.yaml, whether all of it fits, and
-    one with a method `check_decoder(decoder)` is shown a small model of the run's design by `plan`; both raise
-    `InvalidValue` with a key of the run.
+    A key of an algorithm whose `Settings` has one field may hold that field's value alone. What else settings are
+    asked, here and by `plan`, see `AlgorithmSettings`.
 
     Raises:
         UserError: an unknown key, or an impossible value.
@@ -147,7 +143,7 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
             algorithms[key] = parse(settings, _as_mapping(mapping[key], settings), f"{where}.{key}")
     for settings in algorithms.values():
         with at(where):
-            getattr(settings, "check", lambda run: None)(mapping)
+            settings.check(mapping)
     return Run(
         name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms, core.steps
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 from perlayer.params import MOST_STEPS
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """How slowly the average follows."""
 
     half_life: int  # updates after which a weight's share in the average has halved

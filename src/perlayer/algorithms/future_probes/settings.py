@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 MOST_AHEAD = 127  # what the column `ahead` holds
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """Which later token the probes predict."""
 
     ahead: int = 2  # 2 is the token after next

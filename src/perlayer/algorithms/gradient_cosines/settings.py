@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """How often gradients are compared."""
 
     every: int  # updates from one comparison to the next; the first is before the first update

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import ACTIVE_READOUTS
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 REACHES = ("own_layer",)
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """How far down the loss read after a layer trains; without the key, all the way to the embedding."""
 
     reach: str  # own_layer: that layer alone

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perlayer.algorithms.per_layer_loss.settings import ACTIVE_READOUTS
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ KINDS = ("per_token",)
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """What of a readout's gradient goes on to the layers below; without the key, all of it."""
 
     kind: str  # per_token: without what opposes the gradient from above, token by token

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import torch
-from composer.core import Algorithm, Event, State
+from composer.core import Event, State
 from composer.loggers import Logger
 
 from perlayer.algorithms.growth.compute import relative_cost
 from perlayer.algorithms.growth.settings import EXCLUDED_SCALE, Settings
 from perlayer.algorithms.growth.stages import Stage, plan_stages
-from perlayer.algorithms.protocol import RunContext
+from perlayer.algorithms.protocol import RunAlgorithm, RunContext
 from perlayer.losses.reading import LayerMetric, Reading
 from perlayer.model.decoder import Decoder
 from perlayer.optim.hyperball import Hyperball
 
 
-class Growth(Algorithm):
+class Growth(RunAlgorithm):
     """In each stage only its layers take gradients; the last stage is the whole model.
 
     What does not train takes no gradient, so that no product is done for it, and the optimizer leaves it and its state
@@ -23,7 +23,7 @@ class Growth(Algorithm):
     update of a stage it logs `compute`, what an update of the stage costs beside one of the whole model.
     """
 
-    freezes = True  # parts of the model, which the processes of a training have to know
+    freezes = True
 
     def __init__(self, settings: Settings, steps: int):
         self.settings, self.steps = settings, steps

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import InvalidValue, require
 
 PROTOCOLS = ("six_stages", "by_importance")
@@ -14,7 +15,7 @@ EXCLUDED_SCALE = 0.9  # of the initial weights of a layer that waits for the las
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """In which stages the layers of a model train, some of them at a time, before all of it does."""
 
     protocol: str | None = None  # by depth as the source has it, or by the importance of the layers of a finished run

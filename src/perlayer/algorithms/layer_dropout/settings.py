@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ OVER_TRAINING = ("exponential", "constant")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """How often a sequence skips a layer while the model trains."""
 
     most: float  # how often the last layer is skipped, with `exponential` at the end of training

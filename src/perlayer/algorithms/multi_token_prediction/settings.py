@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 FORMS = ("sequential", "parallel")
@@ -14,7 +15,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6  # what float32 gradients bear
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """How later tokens are predicted, how many, and how much they weigh."""
 
     form: str = "sequential"  # DeepSeek-V3's chain of modules, or parallel: Gloeckle's layer a token

@@ -8,6 +8,7 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.weighting import check_section, files, layer_weights
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
 READOUTS = {
@@ -21,7 +22,7 @@ ACTIVE_READOUTS = ("separate", "shared", "shared_stop_gradient")  # whose loss t
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(AlgorithmSettings):
     """Which readouts stand after the layers below the last, and the weights of their losses."""
 
     readouts: str

@@ -16,7 +16,7 @@ TITLE = "A shared head that is switched off early"
 CAPTION = (
     "Training loss of the last layer minus the baseline of the same seed, as a mean over seeds; light lines are "
     "single seeds, and the grey band is the noise floor. Left: the first tenth of the training, running means over "
-    "1/240 of its steps (5 of 1200); dotted lines stand where a run's layer losses have come to nothing. Right: all "
+    "1/240 of its steps (4 of 1110); dotted lines stand where a run's layer losses have come to nothing. Right: all "
     "of it, running means over 50 steps."
 )
 RUNS = """readouts = 'shared' AND weighting = 'uniform 1' AND reach = 'all below' AND surgery = 'none'
