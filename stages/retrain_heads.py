@@ -6,27 +6,23 @@ from _run import run
 def retrain_heads(params, name):
     from pathlib import Path
 
-    from perlayer.environment import Machine
     from perlayer.heads.settings import RetrainSettings
     from perlayer.optim.settings import OptimizerSettings
     from perlayer.params import parse, recipe
-    from perlayer.training.launch import launch_processes, own_temporary_folder
     from perlayer.training.settings import TrainSettings
+    from perlayer.training.start import in_processes
 
-    machine = Machine.from_environment()
     settings = {
         "optimizer": parse(OptimizerSettings, *recipe(params, "optimizer")),
         "train": parse(TrainSettings, *recipe(params, "train")),
         "retrain": parse(RetrainSettings, *recipe(params, "retrain_heads")),
     }
-    with own_temporary_folder():
-        if launch_processes(machine, settings["train"].batch):
-            return
 
+    def retrain(machine):
         from perlayer.heads.retraining import RetrainRecipe
-        from perlayer.heads.retraining import retrain_heads as retrain
+        from perlayer.heads.retraining import retrain_heads as retrain_run
 
-        retrain(
+        retrain_run(
             name,
             RetrainRecipe(size=params["size"], **settings),
             shards=Path("data/shards"),
@@ -35,6 +31,8 @@ def retrain_heads(params, name):
             metrics=Path("metrics/analyses/retrain_heads"),
             machine=machine,
         )
+
+    in_processes(settings["train"].batch, retrain)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ from _run import run
 def shard(params):
     from perlayer.data.settings import BatchSettings, ShardSettings, parse_part
     from perlayer.data.shards import write_shards
+    from perlayer.lean_imports import import_lean
     from perlayer.params import recipe
 
+    import_lean("streaming")
     settings = parse_part(ShardSettings, *recipe(params, "data"))
     dataset = write_shards(
         "data/tokens",

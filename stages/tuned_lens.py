@@ -6,20 +6,16 @@ from _run import run
 def tuned_lens(params, name):
     from pathlib import Path
 
-    from perlayer.environment import Machine
     from perlayer.lens.settings import LensSettings, TunedLensSettings
     from perlayer.params import parse, recipe
-    from perlayer.training.launch import launch_processes, own_temporary_folder
     from perlayer.training.settings import TrainSettings
+    from perlayer.training.start import in_processes
 
-    machine = Machine.from_environment()
     settings = parse(TunedLensSettings, *recipe(params, "tuned_lens"))
     reading = parse(LensSettings, *recipe(params, "lens"))
     compute_dtype = parse(TrainSettings, *recipe(params, "train")).compute_dtype
-    with own_temporary_folder():
-        if launch_processes(machine, settings.batch):
-            return
 
+    def tune(machine):
         from perlayer.lens.tuned import tune_run
 
         tune_run(
@@ -34,6 +30,8 @@ def tuned_lens(params, name):
             metrics=Path("metrics/analyses/tuned_lens"),
             machine=machine,
         )
+
+    in_processes(settings.batch, tune)
 
 
 if __name__ == "__main__":

@@ -48,3 +48,17 @@ def test_nothing_imports_a_library_of_training_later_either(name):
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 names.add(node.module.split(".")[0])
     assert not TRAINING & names
+
+
+def test_training_starts_without_what_metrics_and_datasets_of_others_need():
+    lines = (
+        "import sys",
+        "from perlayer.lean_imports import import_lean",
+        'import_lean("composer.algorithms", "streaming")',
+        "import perlayer.training.run, perlayer.data.batches, streaming, composer.algorithms",
+        "print(*sys.modules)",
+        "import matplotlib.pyplot, scipy.stats, transformers",
+        "transformers.BatchEncoding, transformers.AutoModelForCausalLM",
+    )
+    found = subprocess.run([sys.executable, "-c", "\n".join(lines)], stdout=subprocess.PIPE, text=True, check=True)
+    assert not {"transformers", "scipy", "matplotlib", "sklearn", "streaming.text"} & set(found.stdout.split())

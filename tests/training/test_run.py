@@ -4,6 +4,8 @@ import dataclasses
 import json
 import math
 import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -229,6 +231,8 @@ def test_a_compiled_run_trains_like_an_eager_one(tmp_path, finished, shards, rec
     some = dataclasses.replace(machine, compile="on")
     train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", some)
     assert list((tmp_path / "kernels").glob("threads-1/**/*.so"))
+    (header,) = (tmp_path / "kernels").glob("threads-1/**/*.h")
+    assert Path(f"{header}.gch").exists() == (shutil.which("g++") is not None)
     eager, compiled = (
         parquet.read_table(folder / "metrics/separate/layers.parquet").to_pandas() for folder in (finished, tmp_path)
     )
@@ -252,8 +256,6 @@ def test_a_gpu_that_is_not_there_is_named(machine, monkeypatch):
 
 
 def test_a_damaged_shard_is_named_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
-    import shutil
-
     shutil.copytree(shards, tmp_path / "shards")
     (shard,) = (tmp_path / "shards/train").glob("*.mds")
     content = bytearray(shard.read_bytes())

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from perlayer.model.decoder import Decoder
+from typing import Any
 
 
 class AlgorithmSettings:
@@ -24,8 +21,8 @@ class AlgorithmSettings:
     def check_length(self, length: int) -> None:
         """Raise where it does not fit sequences of `length` positions."""
 
-    def check_decoder(self, decoder: Decoder) -> None:
-        """Raise where it does not go with the residual design of a small model."""
+    def check_decoder(self, decoder: Any) -> None:
+        """Raise where it does not go with the residual design of `decoder`, a small `Decoder`."""
 
     def files(self) -> list[str]:
         """Files below the folder of the algorithm that these settings need, beside those that lie in it."""

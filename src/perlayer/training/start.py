@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
 from pathlib import Path
 
 from perlayer.environment import Machine
+from perlayer.lean_imports import import_lean
 from perlayer.training.launch import launch_processes, own_temporary_folder
 from perlayer.training.recipe import Recipe
 from perlayer.training.settings import Run
 
 
-def start_training(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path) -> None:
-    """Train `run` and publish `models/RUN/` and `metrics/RUN/`; see `perlayer.training.run.train`."""
+def in_processes(batch: int, train: Callable[[Machine], None]) -> None:
+    """Call `train`, which shares out `batch` sequences an update, in each process that this machine is to use.
+
+    Raises:
+        UserError: they cannot share the batch, or one of them failed, which has said why.
+    """
     machine = Machine.from_environment()
     with own_temporary_folder():
-        if launch_processes(machine, recipe.train.batch):
-            return
+        if not launch_processes(machine, batch):
+            import_lean("composer.algorithms", "streaming")
+            train(machine)
 
-        # What the libraries bring stays until the end; to look for garbage in it took a quarter of the import.
-        gc.disable()
+
+def start_training(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path) -> None:
+    """Train `run` and publish `models/RUN/` and `metrics/RUN/`; see `perlayer.training.run.train`."""
+
+    def start(machine: Machine) -> None:
         from perlayer.training.run import train
 
-        gc.freeze()
-        gc.enable()
         train(run, recipe, shards, models, metrics, machine)
+
+    in_processes(recipe.train.batch, start)

@@ -62,7 +62,6 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     handles = [Line2D([], [], color=colour, marker=marker, label=name) for name, colour, marker, _ in SCORES.values()]
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
     style.add_note(figure, ". ".join(note for note in (_too_long(connection), absent(connection)) if note))
-    style.settle(figure)
     return figure
 
 

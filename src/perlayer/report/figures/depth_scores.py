@@ -82,7 +82,6 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         figure.legend(handles, names, loc=f"outside upper {side}", ncols=len(names), frameon=False)
         _depth_axis(axes, table["layers"], shares)
     style.add_note(figure, absent(connection))
-    style.settle(figure)
     return figure
 
 

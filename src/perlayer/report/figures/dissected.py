@@ -81,7 +81,6 @@ def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list)
     """The legend above, below a note of what is absent, and the layout."""
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
     style.add_note(figure, absent(connection))
-    style.settle(figure)
 
 
 def depth_axis(axes: Axes, table: pd.DataFrame) -> None:

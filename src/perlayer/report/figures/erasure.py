@@ -41,5 +41,4 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     figure, image = draw_maps(table, "erasure", LogNorm(LEAST, MOST, clip=True), "viridis", height=1.45)
     figure.colorbar(image, ax=figure.axes, aspect=40, pad=0.01, label="Distance of predictions", extend="min")
     style.add_note(figure, absent(connection))
-    style.settle(figure)
     return figure

@@ -65,7 +65,6 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4), frameon=False)
     style.add_note(figure, _absent(connection))
     figure.get_layout_engine().set(w_pad=0.1)  # inches
-    style.settle(figure)
     return figure
 
 

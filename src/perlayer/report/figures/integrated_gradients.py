@@ -47,5 +47,4 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     bar.set_ticks([*ticks, 0], labels=[*(style.minus(f"{tick:+g}") for tick in ticks), "0"], minor=False)
     bar.minorticks_off()
     style.add_note(figure, absent(connection))
-    style.settle(figure)
     return figure

@@ -54,7 +54,6 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
             axes.set_ylabel(f"To layer ({kind})" if axes.get_subplotspec().is_first_col() else "")
             axes.set_xlabel("From layer" if kind == kinds[-1] else "")
     figure.colorbar(image, ax=figure.axes, aspect=40, pad=0.01, label="Relative error")
-    style.settle(figure)
     return figure
 
 

@@ -60,7 +60,6 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
                 axes.set_axis_off()
     figure.colorbar(image, ax=grid, shrink=0.6, aspect=40, pad=0.01, label="Relative change", extend="max")
     style.add_note(figure, absent(connection))
-    style.settle(figure)
     return figure
 
 

@@ -335,21 +335,24 @@ def with_seeds(table: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.
     return table.join(single, on=keys)
 
 
-def settle(figure: Figure) -> None:
-    """Keep the axes where the layout puts them, to a millionth of the figure.
-
-    With many axes the last digits of its solver differ from time to time, and the names of clip paths with them.
-    """
-    from matplotlib.transforms import Bbox
-
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for axes in figure.axes:
-        axes.set_position(Bbox(axes.get_position().get_points().round(6)))
-
-
 def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:
     """Write NAME.png, NAME.svg and NAME.csv, without dates or versions in them."""
+    _settle(figure)
     figure.savefig(folder / f"{name}.png", dpi=160, metadata={"Software": None})
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
     data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g", lineterminator="\n")
+
+
+def _settle(figure: Figure) -> None:
+    """Keep the axes where the layout puts them, to a millionth of the figure.
+
+    Else every file asks for the layout anew, and with many axes the last digits of its solver differ from time to time,
+    and the names of clip paths with them.
+    """
+    from matplotlib.transforms import Bbox
+
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(Bbox(axes.get_position().get_points().round(6)))

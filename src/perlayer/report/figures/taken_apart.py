@@ -42,7 +42,6 @@ def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list,
     style.add_note(figure, absent(connection))
     figure.get_layout_engine().set(w_pad=0.18)  # inches: percents are as wide as no other tick labels
     figure.draw_without_rendering()  # the layout knows how wide they are once they are drawn
-    style.settle(figure)
 
 
 def percent_scale(axes: Axes, least: float, greatest: float, along: str = "y") -> None:
