@@ -165,6 +165,21 @@ def test_a_broken_checkpoint_is_named(tmp_path, shards, recipe, run_of, machine,
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
 
 
+def test_a_run_killed_while_a_checkpoint_was_linked_goes_on_from_it(
+    tmp_path, finished, shards, recipe, run_of, machine, interrupt_at, capsys
+):
+    interrupt_at(5)
+    with pytest.raises(KeyboardInterrupt):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    (link,) = (tmp_path / ".perlayer/scratch").rglob("latest-rank0.pt")
+    link.unlink()
+    (link.parent / "ep0-ba9-rank0.pt").write_bytes(b"killed in the middle")
+    capsys.readouterr()
+    train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert "step 1 of" not in capsys.readouterr().err
+    assert outs(tmp_path, run_of()) == outs(finished, run_of())
+
+
 def test_how_often_it_checkpoints_is_no_part_of_a_run(tmp_path, shards, recipe, run_of, machine):
     work = module.work_of(run_of(), recipe, shards)
     (first, one), (second, other) = (

@@ -162,6 +162,9 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
         UserError: a checkpoint is there and broken.
     """
     scratch = scratch_folder(work.name, {**definition, **session.definition(work.shards, work.batch)})
+    if session.is_first:
+        _link_newest(scratch)
+    dist.barrier()
     _require_whole(scratch)
     interval = session.machine.checkpoint_steps or max(1, -(-work.steps // CHECKPOINTS_A_RUN))
     return scratch, {
@@ -171,6 +174,21 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
         "save_overwrite": True,
         "autoresume": True,
     }
+
+
+def _link_newest(scratch: Path) -> None:
+    """Have latest-rank0.pt lead to the newest whole checkpoint where it is gone.
+
+    Composer removes the link before it makes it anew, and a training may be killed between the two.
+    """
+    latest = scratch / "latest-rank0.pt"
+    if latest.exists():
+        return
+    whole = [checkpoint for checkpoint in scratch.glob("ep*-rank0.pt") if zipfile.is_zipfile(checkpoint)]
+    if whole:
+        newest = max(whole, key=lambda checkpoint: checkpoint.stat().st_mtime_ns)
+        latest.unlink(missing_ok=True)
+        latest.symlink_to(newest.name)
 
 
 def _require_whole(scratch: Path) -> None:
