@@ -81,6 +81,8 @@ VIEWS = (
     "growth_pairs",
     "growth_effects",
 )
+# Those that the page asks for dozens of numbers: in a database they are tables, as to plan one takes DuckDB 60 ms.
+WORKED_OUT = ("depth_findings", "anatomy_findings", "dissected_runs", "supervision", "design_layers")
 
 
 def sql(name: str) -> str:
@@ -181,6 +183,9 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
                     _load(connection, table, warehouse_dir / f"{table}.parquet")
                 create_views(connection)
                 connection.execute("SET threads = 1")  # as whoever asks: the order of a sum decides its last digit
+                for view in WORKED_OUT:
+                    connection.execute(f"DROP VIEW {view}")
+                    connection.execute(sql(view).replace("VIEW", "TABLE"))
                 connection.execute(claims)
                 connection.execute("CREATE SCHEMA internal")
                 connection.execute(f"CREATE TABLE internal.made_from AS SELECT {quoted(fingerprint)} AS fingerprint")
