@@ -157,6 +157,7 @@ def _open(database: Path, fingerprint: str) -> duckdb.DuckDBPyConnection | None:
     # been replaced. One thread: the order of summation, and so every last digit, stays the same.
     connection = duckdb.connect(config={"threads": 1})
     try:
+        connection.execute("SET enable_progress_bar = false")  # it would stand in logs, too
         connection.execute(f"ATTACH {quoted(database)} AS perlayer (READ_ONLY)")
         connection.execute("USE perlayer")
         connection.execute("SET enable_external_access = false")  # a question writes and reads no other file
@@ -176,6 +177,7 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
             new = Path(folder) / database.name
             connection = duckdb.connect()  # all threads: rows keep their order
             try:
+                connection.execute("SET enable_progress_bar = false")
                 connection.execute(f"ATTACH {quoted(new)} AS perlayer")
                 connection.execute("USE perlayer")
                 create(connection)
