@@ -4,6 +4,7 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 from matplotlib.text import Text
 
 from perlayer.report.figures import (
@@ -73,6 +74,13 @@ def test_every_figure_is_written_as_image_and_as_numbers(drawn):
         # These runs do not predict later tokens, were asked no problems, and none of them grows.
         empty = ("future_layers", "multi_token_sizes", "depth_by_group", "growth")
         assert pd.read_csv(drawn / f"{name}.csv").empty == (name in empty)
+
+
+def test_no_label_is_cut_off_at_an_edge(drawn):
+    for path in drawn.glob("*.png"):
+        pixels = imread(path)[..., :3]
+        edges = (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1])
+        assert all((edge == 1).all() for edge in edges), path.name
 
 
 def test_the_same_results_give_the_same_bytes_by_any_number_of_processes(drawn, supervision_dir, tmp_path):

@@ -33,6 +33,7 @@ READINGS = {
 WAY_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#AA4499", "#E69F00", "#56B4E9")
 WAY_MARKERS = ("D", "^", "v", "s", "P", "X")
 SINGLE_PAIR = {"s": 14, "alpha": 0.6, "linewidth": 0, "zorder": 3}
+PNG_DPI = 160
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
@@ -338,7 +339,7 @@ def with_seeds(table: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.
 def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:
     """Write NAME.png, NAME.svg and NAME.csv, without dates or versions in them."""
     _settle(figure)
-    figure.savefig(folder / f"{name}.png", dpi=160, metadata={"Software": None})
+    figure.savefig(folder / f"{name}.png", dpi=PNG_DPI, metadata={"Software": None})
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
     data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g", lineterminator="\n")
 
@@ -352,6 +353,7 @@ def _settle(figure: Figure) -> None:
     from matplotlib.transforms import Bbox
 
     if engine := figure.get_layout_engine():
+        figure.set_dpi(PNG_DPI)  # where letters are as wide as there
         engine.execute(figure)
     figure.set_layout_engine("none")
     for axes in figure.axes:
