@@ -11,6 +11,7 @@ import sys
 import pytest
 from algorithm_settings import ALGORITHMS
 
+from perlayer.algorithms.per_layer_loss import shapes, weighting
 from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.settings import Settings
 from perlayer.algorithms.per_layer_loss.weighting import SECTIONS, choices, layer_weights, needs_losses
@@ -213,8 +214,8 @@ RUN = {"residual": "sandwich", "readouts": "separate", "seed": 0}
             {"weighting": {"shape": "linnear"}},
             f"weighting.shape: expected one of {', '.join(choices('weighting'))}, found 'linnear'",
         ),
-        ({"weighting": {"weight": 1}}, "weighting.shape: expected one of inverse, layerskip"),
-        ({"weighting": {"shape": ["sum"]}}, "weighting.shape: expected one of inverse, layerskip"),
+        ({"weighting": {"weight": 1}}, f"weighting.shape: expected one of {', '.join(choices('weighting'))}"),
+        ({"weighting": {"shape": ["sum"]}}, f"weighting.shape: expected one of {', '.join(choices('weighting'))}"),
         (
             {"weighting": {"shape": "uniform", "wieght": 1}},
             "weighting: expected the keys shape, weight, found {'shape': 'uniform', 'wieght': 1}",
@@ -319,3 +320,38 @@ def test_a_choice_is_checked_without_the_libraries_of_training():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def broken_shape(monkeypatch, folder, text):
+    (folder / "mine.py").write_text(text)
+    monkeypatch.setattr(shapes, "__path__", [*shapes.__path__, str(folder)])
+    monkeypatch.setattr(weighting, "choices", lambda section: ["mine"])
+    sys.modules.pop(f"{shapes.__name__}.mine", None)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("NORMALIZED = False\ndef wieght(layer, layers): return 1.0", r"mine\.py: expected weight, as the other files"),
+        ("def weight(layer, layers): return 1.0", r"mine\.py: expected NORMALIZED, as the other files"),
+        (
+            "NORMALIZED = False\ndef weight(layer, layers, *, much: str): return 1.0",
+            r"mine\.py: much: expected one of the types float, int, .*, found str",
+        ),
+        (
+            "NORMALIZED = False\ndef weight(layer, layers, *, much): return 1.0",
+            r"mine\.py: much: expected one of the types float, int, .*, found",
+        ),
+    ],
+)
+def test_a_slip_in_a_shape_is_named_in_one_line(tmp_path, monkeypatch, text, message):
+    broken_shape(monkeypatch, tmp_path, text)
+    with pytest.raises(UserError, match=message):
+        weighting.check_section("weighting", {"shape": "mine"} | ({"much": 0.5} if "*" in text else {}))
+
+
+def test_the_type_of_an_argument_need_not_be_a_text(tmp_path, monkeypatch):
+    broken_shape(monkeypatch, tmp_path, "NORMALIZED = False\ndef weight(layer, layers, *, much: float): return much")
+    weighting.check_section("weighting", {"shape": "mine", "much": 0.5})
+    with pytest.raises(InvalidValue, match="much"):
+        weighting.check_section("weighting", {"shape": "mine", "much": "half"})

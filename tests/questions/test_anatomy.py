@@ -70,8 +70,10 @@ def test_importance_in_the_second_half_and_no_harm(judge):
     claims, verdict, _ = judge(a2.QUESTION, importance=[5.0, 6.0, 7.0, 80.0, 90.0, 70.0])
     assert [holds for _, holds in claims] == ["yes", "no", "no"]
     assert "No layer does harm: of 18 intervals of 3 models none lies below 0." in verdict
-    claims, _, _ = judge(a2.QUESTION, importance=[5.0, 5.1, 5.2, 5.3, 5.4, 5.5])
-    assert claims[0][1] == "within noise"  # intervals are a tenth of that
+    # decades: 11 % is no ten times 5 %; of 52 % the interval reaches below and above that; intervals are a tenth
+    for greatest, holds in ((11.0, "no"), (52.0, "within noise"), (80.0, "yes")):
+        claims, _, _ = judge(a2.QUESTION, importance=[5.0, 5.1, 5.2, 5.3, 5.4, greatest])
+        assert claims[0][1] == holds
 
 
 @pytest.mark.parametrize("least, holds", [(-0.3, "yes"), (0.3, "no"), (0.0, "within noise")])

@@ -43,11 +43,11 @@ def test_a_drop_in_the_middle_holds(judge):
     claims, verdict, state = judge(d1.QUESTION, further=[*SHARED.items(), *SIMILAR.items()])
     assert [holds for _, holds in claims] == ["yes"] * 5 and state == "measured"
     # Layers 2 and 3 add 0.65 on average, 4 to 6 0.3.
-    assert claims[0][0] == "0.462 of the first half" and claims[3][0] == "50 % at layer 4 of 6; near the middle 50 %"
+    assert claims[0][0] == "0.462 of the first half" and claims[3][0] == "greatest 50 %; near the middle 50 %"
     assert claims[4][0] == "-0.200 to +0.300"
     assert "a layer of the second half adds 0.462 of what one of the first half adds" in verdict
     assert "attention 0.333, MLP 0.800." in verdict
-    assert "From one layer to the next it falls most at layer 4 of 6, by 50 %." in verdict
+    assert "From one layer to the next it falls most at layer 4 of 6 in the run of the lowest seed, by 50 %" in verdict
     assert (
         "over those of the first is below it with shared head (0.185); within the noise of it with KEEL (0.464)."
         in (verdict)
@@ -60,8 +60,8 @@ def test_no_drop_does_not(judge):
     cosines = {"cosines": PROFILE["cosines"] | {"layer": [0.0, 0.1, 0.2, -0.1, -0.2, 0.0]}}
     claims, verdict, _ = judge(d1.QUESTION, seeds=(1, 1, 1), **shares(**parts), **cosines)
     assert [holds for _, holds in claims] == ["no"] * 5
-    assert claims[3][0] == "40 % at layer 3 of 6; near the middle -67 %"
-    assert "falls most at layer 3 of 6, by 40 %." in verdict
+    assert claims[3][0] == "greatest 40 %; near the middle -67 %"
+    assert "falls most at layer 3 of 6 in the run of the lowest seed, by 40 %" in verdict
 
 
 def test_nothing_drops_where_every_layer_adds_more_than_the_one_before(judge):

@@ -55,8 +55,8 @@ def _replaced(connection: duckdb.DuckDBPyConnection) -> list[str]:
     if one is None or whole is None:
         return []
     return [
-        f"The best predicted layer replaced by its prediction changes perplexity by {in_percent(one.mean)}, all of "
-        f"them by {in_percent(whole.mean)}."
+        f"On average over seeds the best predicted layer replaced by its prediction changes perplexity by "
+        f"{in_percent(one.mean)}, all of them by {in_percent(whole.mean)}."
     ]
 
 

@@ -1,5 +1,5 @@
--- Judged on the baseline. The span of importance must exceed the intervals over documents of its ends, in the run of the
--- lowest seed; the greatest importance of the first half of the layers must exceed that of the second by more than the
+-- Judged on the baseline. The greatest importance must be ten times the least or more, in percent and also at the near
+-- ends of their intervals over documents, in the run of the lowest seed; the greatest importance of the first half of the layers must exceed that of the second by more than the
 -- noise of view anatomy_findings. Harm is an interval of that run that lies below 0, and is denied if all lie above. In
 -- nats.
 WITH
@@ -24,15 +24,18 @@ halves AS (
     WHERE lead.full_depth AND lead.residual = 'sandwich' AND lead.setup = 'baseline'
 ),
 measured AS (
-    SELECT 1 AS position, format('{} (layer {}) to {} (layer {})', in_percent(least.mean), least.layer,
-        in_percent(greatest.mean), greatest.layer) AS measured, [greatest.mean - least.mean] AS differences,
-        [greatest.mean - greatest.low + least.high - least.mean] AS noises
-    FROM ends
-    UNION ALL
-    SELECT 2, format('layer {:.3g} of {}', layer, layers), [mean], [noise] FROM halves
+    SELECT 2 AS position, format('layer {:.3g} of {}', layer, layers) AS measured, [mean] AS differences,
+        [noise] AS noises
+    FROM halves
 ),
 judged AS (
-    SELECT position, measured, judged(differences, noises) AS holds FROM measured
+    SELECT 1 AS position, format('{} (layer {}) to {} (layer {})', in_percent(least.mean), least.layer,
+        in_percent(greatest.mean), greatest.layer) AS measured,
+        CASE WHEN exp(greatest.low) - 1 > 10 * (exp(least.high) - 1) THEN 'yes'
+            WHEN exp(greatest.high) - 1 < 10 * (exp(least.low) - 1) THEN 'no' ELSE 'within noise' END AS holds
+    FROM ends
+    UNION ALL
+    SELECT position, measured, judged(differences, noises) FROM measured
     UNION ALL
     SELECT 3, format('least: {} (layer {})', in_percent(min(mean)), arg_min(layer, mean)),
         CASE WHEN min(high) < 0 THEN 'yes' WHEN min(low) > 0 THEN 'no' ELSE 'within noise' END

@@ -17,17 +17,17 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
         """SELECT kind, avg(in_nats(degradation)) FILTER (abs(strength - 0.1) < 1e-9) AS tenth,
             avg(in_nats(degradation)) FILTER (strength = 1) AS whole
         FROM manipulations JOIN anatomy_runs USING (run)
-        WHERE residual = 'sandwich' AND setup = 'baseline' AND full_depth AND run = lead
+        WHERE residual = 'sandwich' AND setup = 'baseline' AND full_depth
         GROUP BY kind ORDER BY whole, kind"""
     ).fetchall()
     if not rows:
         return UNMANIPULATED
     (manipulated,) = connection.execute(
         """SELECT list(DISTINCT layer ORDER BY layer) FROM manipulations JOIN anatomy_runs USING (run)
-        WHERE residual = 'sandwich' AND setup = 'baseline' AND full_depth AND run = lead"""
+        WHERE residual = 'sandwich' AND setup = 'baseline' AND full_depth"""
     ).fetchone()
     sentences = [f"In the baseline {layers(manipulated)} {'is' if len(manipulated) == 1 else 'are'} manipulated."]
-    for place, words in ((2, "All the way"), (1, "A tenth of the way")):
+    for place, words in ((2, "On average over seeds, all the way"), (1, "A tenth of the way")):
         parts = [f"{in_percent(row[place])} by {NAMES.get(row[0], row[0])}" for row in rows if row[place] is not None]
         if parts:
             sentences.append(f"{words} perplexity changes by {listed(parts)}.")
@@ -67,7 +67,8 @@ QUESTION = Question(
     title="Which manipulations of weights does a model survive?",
     background=(
         "The weights of the least important layers (A2) go part of the way to others: to zero, so that a tenth is "
-        "scaling by 0.9, to themselves plus noise, to the mean of the neighbours, to a copy of a neighbour, and to "
+        "scaling by 0.9, to themselves plus noise, to the mean of the neighbours, to a copy of a neighbour, to what "
+        "neighbours predict (A1), and to "
         "random weights, the floor. The source compares scaling by 0.9 with four others that it does not name; those "
         "and their strengths are ours, and at a tenth of the way all are alike in strength. Perplexity is that of "
         f"held-out text. {ABOUT_BASELINE}"

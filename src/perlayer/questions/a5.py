@@ -6,7 +6,7 @@ import duckdb
 
 from perlayer.questions.made_of import ABOUT_BASELINE, baseline, beside, findings, unmeasured
 from perlayer.questions.question import Question, sql
-from perlayer.questions.wording import beyond, claims_fared, noise_of
+from perlayer.questions.wording import beyond, claims_fared, noise_of, signed
 
 
 def verdict(connection: duckdb.DuckDBPyConnection) -> str:
@@ -14,7 +14,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     if not findings(connection, "delta_correlation"):
         return unmeasured(connection, 3)
     sentences = [*_correlation(connection), *_components(connection)]
-    words = "how far it lies from that of independent layers is"
+    words = "how far the correlation lies from that of independent layers is"
     sentences += beside(connection, "delta_excess", words, "{:+.3f}".format)
     return " ".join([*sentences, claims_fared(connection, "A5")])
 
@@ -43,7 +43,7 @@ def _components(connection: duckdb.DuckDBPyConnection) -> list[str]:
         return []
     return [
         f"The first principal component explains {100 * share.mean:.1f} % of the variance over layers, "
-        f"{100 * excess.mean:+.1f} points from independent layers "
+        f"{signed(100 * excess.mean, 1)} points from independent layers "
         f"(noise {'not known' if excess.noise is None else f'{100 * excess.noise:.1f}'})."
     ]
 

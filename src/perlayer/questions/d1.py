@@ -40,7 +40,12 @@ def _fall(connection: duckdb.DuckDBPyConnection) -> list[str]:
     share, layer, layers = row
     if layer is None:
         return ["From one layer to the next it falls nowhere."]
-    return [f"From one layer to the next it falls most at layer {layer} of {layers}, by {percent(share)}."]
+    everywhere = baseline(connection, "drop_share")
+    over_seeds = "" if everywhere is None else f"; over seeds the greatest is {percent(everywhere.mean)} on average"
+    return [
+        f"From one layer to the next it falls most at layer {layer} of {layers} in the run of the lowest seed, by "
+        f"{percent(share)}{over_seeds}."
+    ]
 
 
 def _cosines(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -61,7 +66,8 @@ QUESTION = Question(
         "On held-out text, the length of what a layer, its attention or its MLP adds to the residual stream is divided "
         "by the length of what it is added to, for every token, then averaged; the cosine between the two says whether "
         "it amplifies (above 0) or erases. Halves leave out layer 1, which builds the residual on a short embedding; "
-        "near the middle is less than a sixth of the depth from a half; before and after the middle are the second and "
+        "a fall from layer l - 1 to l is at (l - 1) / L of the depth L, "
+        "and near the middle if that is less than a sixth from a half; before and after the middle are the second and "
         f"the third quarter of the depth. The claims are about the baseline. {NOISE}"
     ),
     runs=sql("depth_runs"),

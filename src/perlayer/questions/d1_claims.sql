@@ -14,9 +14,13 @@ found AS (
     SELECT * FROM depth_findings WHERE full_depth AND residual = 'sandwich' AND setup = 'baseline'
 ),
 drops AS (
-    SELECT coalesce(format('{:.0f} % at layer {} of {}', 100 * drop_share, drop_layer, layers), 'none')
-        || format('; near the middle {:.0f} %', 100 * middle_drop) AS said
-    FROM contribution_drops WHERE sublayer IS NULL AND run IN (SELECT run FROM found)
+    SELECT CASE WHEN greatest > 0 THEN format('greatest {:.0f} %', 100 * greatest) ELSE 'none' END
+        || format('; near the middle {:.0f} %', 100 * middle) AS said
+    FROM (
+        SELECT max(mean) FILTER (statistic = 'drop_share') AS greatest,
+            max(mean) FILTER (statistic = 'middle_drop') AS middle
+        FROM found
+    )
 ),
 measured AS (
     SELECT 1 AS position, format('{:.3f} of the first half', mean) AS measured, [1 - mean] AS differences,

@@ -50,7 +50,8 @@ QUESTION = Question(
         "matters until the last layer at which its effect, or its absolute share, is at least half of what it is at "
         "most. Where a model composes, later operands matter until deeper layers. Texts are held-out windows, whose "
         "last tokens stand for an answer, so that tokens stand for operands; the first token that the answer sees and "
-        "those that predict it are left out. A rise along the text of less than a sixth of the depth, by least "
+        "those that predict it are left out. AttnRes has no one residual that could be "
+        "replaced, and is not shown. A rise along the text of less than a sixth of the depth, by least "
         "squares, is no sign of composition, and the middle is less than a sixth away from a half. The claims are "
         f"about the baseline. {NOISE}"
     ),

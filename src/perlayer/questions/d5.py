@@ -75,7 +75,7 @@ QUESTION = Question(
     background=(
         "The depth score is the mean layer, weighted by what skipping it changes at future tokens: in the "
         "contributions of later layers, or in predictions. On problems of growing difficulty it would grow if harder "
-        "ones were solved in deeper layers. Problems come in groups of one difficulty: sums of more and more digits, "
+        "ones were solved in deeper layers. Problems come in groups of one difficulty: sums of more and more operands, "
         "and, where params.yaml names their files, levels of MATH and hops of MQuAKE; what is skipped stands before "
         "a split of the answer, and what is looked at are the answer's tokens from there on and predictions made at "
         "them: never of its first token, and where that is its only one, of what would follow it. A line through the "

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
+from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import UserError, at, require
 from perlayer.model.config import LARGEST, MOST_LAYERS, require_design
 from perlayer.optim.settings import OptimizerSettings
@@ -139,7 +140,7 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
     algorithms = {"per_layer_loss": reading} if reading.readouts != "none" else {}
     for key in optional_algorithms():
         if key in mapping:
-            settings = importlib.import_module(f"perlayer.algorithms.{key}.settings").Settings
+            settings = _settings_of(key)
             algorithms[key] = parse(settings, _as_mapping(mapping[key], settings), f"{where}.{key}")
     for settings in algorithms.values():
         with at(where):
@@ -147,6 +148,14 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
     return Run(
         name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms, core.steps
     )
+
+
+def _settings_of(algorithm: str) -> type[AlgorithmSettings]:
+    module = importlib.import_module(f"perlayer.algorithms.{algorithm}.settings")
+    settings = getattr(module, "Settings", None)
+    if not (isinstance(settings, type) and issubclass(settings, AlgorithmSettings)):
+        raise UserError(f"{module.__file__}: expected a dataclass Settings(AlgorithmSettings), found {settings!r}")
+    return settings
 
 
 def _as_mapping(value: Any, settings: type) -> Any:

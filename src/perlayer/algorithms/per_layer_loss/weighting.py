@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.schedules import constant
 from perlayer.algorithms.per_layer_loss.shapes import uniform
-from perlayer.errors import require
+from perlayer.errors import UserError, require
 from perlayer.params import MOST_STEPS, is_number
 
 LEAST, MOST = 1e-6, 1e6  # beyond, float32 loses a readout's gradients beside the optimizer's epsilon, or their squares
@@ -26,12 +26,13 @@ class Section(NamedTuple):
     folder: str
     name: str  # the key that names the file
     function: str
+    says: str  # a constant of each file, true or false
     default: ModuleType  # the file that stands for an absent section
 
 
 SECTIONS = {
-    "weighting": Section("shapes", "shape", "weight", uniform),
-    "schedule": Section("schedules", "kind", "share", constant),
+    "weighting": Section("shapes", "shape", "weight", "NORMALIZED", uniform),
+    "schedule": Section("schedules", "kind", "share", "NEEDS_LOSSES", constant),
 }
 
 
@@ -95,7 +96,11 @@ def _choice(section: str, mapping: Mapping[str, Any] | None) -> str:
 
 
 def _module(section: str, choice: str) -> ModuleType:
-    return importlib.import_module(f"{__package__}.{SECTIONS[section].folder}.{choice}")
+    module = importlib.import_module(f"{__package__}.{SECTIONS[section].folder}.{choice}")
+    missing = [name for name in (SECTIONS[section].function, SECTIONS[section].says) if not hasattr(module, name)]
+    if missing:
+        raise UserError(f"{module.__file__}: expected {' and '.join(missing)}, as the other files of the folder have")
+    return module
 
 
 def arguments_of(function: Callable[..., float]) -> dict[str, inspect.Parameter]:
@@ -116,8 +121,18 @@ def check_section(section: str, mapping: Mapping[str, Any]) -> None:
     require(needed <= mapping.keys() <= set(keys), section, expected, dict(mapping))
     for key, one in arguments.items():
         if key in mapping:
-            kind, fits = VALUES[one.annotation]
+            kind, fits = VALUES[_type_of(one, _module(section, chosen))]
             require(fits(mapping[key]), f"{section}.{key}", kind, mapping[key])
+
+
+def _type_of(argument: inspect.Parameter, module: ModuleType) -> str:
+    found = argument.annotation
+    if not isinstance(found, str):
+        found = inspect.formatannotation(found)
+    if found not in VALUES:
+        known = ", ".join(VALUES)
+        raise UserError(f"{module.__file__}: {argument.name}: expected one of the types {known}, found {found}")
+    return found
 
 
 def _is_amount(value: Any) -> bool:
