@@ -34,6 +34,17 @@ def anatomized(folder, shards):
     return path
 
 
+def test_a_weight_that_is_not_finite_is_named(tmp_path, small_shards):
+    decoder = Decoder(ModelConfig("sandwich", LAYERS, 16, 24, 2, 1, 8, 10000.0, 1e-5, 300, 16, 1, True))
+    decoder.initialize(seed=0)
+    decoder.model.layers[1].mlp.up_proj.weight.data[2, 3] = float("nan")
+    (tmp_path / "models/mine").mkdir(parents=True)
+    save_model(tmp_path / "models/mine", decoder)
+    with pytest.raises(UserError, match=r"mine: model\.layers\.1\.mlp\.up_proj\.weight: expected finite weights"):
+        anatomize_run("mine", "tiny", 0, settings(), small_shards, tmp_path / "models", tmp_path / "metrics", MACHINE)
+    assert not (tmp_path / "metrics/mine").exists()
+
+
 def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards):
     paths = [anatomized(tmp_path / name, small_shards) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()

@@ -303,6 +303,13 @@ def test_a_folder_without_a_configuration(llama):
         ({"model_type": "gpt2"}, "model_type: expected one of llama, qwen3, found 'gpt2'"),
         ({"model_type": None}, "model_type: expected one of llama, qwen3, found None"),
         ({"vocab_size": "270"}, "vocab_size: expected a whole number of at least 1, found '270'"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers: expected at most 4096, found 1000000000"),
+        ({"rms_norm_eps": "x"}, "rms_norm_eps: expected a number above 0, found 'x'"),
+        ({"rope_theta": -1.0}, "rope_theta: expected a number above 0, found -1.0"),
+        ({"rope_scaling": [1]}, "rope_scaling: expected a mapping, found [1]"),
+        ({"sliding_window": "x"}, "sliding_window: expected a whole number, found 'x'"),
+        ({"max_window_layers": "z"}, "max_window_layers: expected a whole number, found 'z'"),
+        ({"layer_types": 3}, "layer_types: expected a list, found 3"),
         ({"num_hidden_layers": None}, "num_hidden_layers: expected a whole number of at least 1, found None"),
         (
             {"max_position_embeddings": 47},
@@ -324,7 +331,7 @@ def test_a_configuration_that_is_not_read(llama, changes, message):
     assert error_of(llama) == f"MODEL/config.json: {message}"
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '"llama"'])
+@pytest.mark.parametrize("content", ["{", "[]", '"llama"', "[" * 200_000])
 def test_a_broken_configuration(llama, content):
     (llama / "config.json").write_text(content)
     assert error_of(llama).startswith("MODEL/config.json: ")

@@ -20,6 +20,7 @@ from perlayer.anatomy.structure import measure_structure
 from perlayer.data.batches import read_split
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.environment import Machine
+from perlayer.errors import UserError
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
@@ -58,7 +59,13 @@ def publish(
     Args:
         seed: with which the model is drawn that stands beside it, as it was before training.
         shards: text in the tokens of the model.
+
+    Raises:
+        UserError: a weight is not finite, or the text holds too few documents.
     """
+    for weight, values in decoder.named_parameters():
+        if not values.isfinite().all():
+            raise UserError(f"{name}: {weight}: expected finite weights, found nan or infinity; nothing was written")
     found = anatomize(decoder, seed, settings, shards)
     tables = [dissections_table(name, size, analysis, numbers) for analysis, numbers in found.items()]
     with fresh_folder(metrics / name) as folder:

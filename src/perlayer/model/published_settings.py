@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.errors import UserError, require
-from perlayer.model.config import LARGEST
-from perlayer.params import NAME, parse
+from perlayer.model.config import LARGEST, MOST_LAYERS
+from perlayer.params import NAME, is_number, parse
 
 SIZE = "published"  # what the tables call the recipe of a model that is not ours
 MODEL_TYPES = ("llama", "qwen3")
-NUMBERS = ("vocab_size", "num_hidden_layers", "max_position_embeddings")
+NUMBERS = {"vocab_size": LARGEST, "num_hidden_layers": MOST_LAYERS, "max_position_embeddings": None}  # at most
+OPTIONAL = {  # what may stand there, beside null
+    "rms_norm_eps": ("a number above 0", lambda value: is_number(value) and value > 0),
+    "rope_theta": ("a number above 0", lambda value: is_number(value) and value > 0),
+    "rope_scaling": ("a mapping", lambda value: isinstance(value, dict)),
+    "sliding_window": ("a whole number", lambda value: type(value) is int),
+    "max_window_layers": ("a whole number", lambda value: type(value) is int),
+    "layer_types": ("a list", lambda value: isinstance(value, list)),
+}
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ def read_published_config(folder: str | Path, sequence_length: int) -> dict[str,
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; expected a published model in the Hugging Face format") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(config, dict):
         raise UserError(f"{path}: expected the configuration of a model, found {config!r}"[:300])
@@ -96,9 +104,14 @@ def read_published_config(folder: str | Path, sequence_length: int) -> dict[str,
         raise UserError(
             f"{path}: model_type: expected one of {', '.join(MODEL_TYPES)}, found {config.get('model_type')!r}"
         )
-    for key in NUMBERS:
+    for key, most in NUMBERS.items():
         if type(config.get(key)) is not int or config[key] < 1:
             raise UserError(f"{path}: {key}: expected a whole number of at least 1, found {config.get(key)!r}")
+        if most is not None and config[key] > most:
+            raise UserError(f"{path}: {key}: expected at most {most}, found {config[key]}")
+    for key, (expected, fits) in OPTIONAL.items():
+        if config.get(key) is not None and not fits(config[key]):
+            raise UserError(f"{path}: {key}: expected {expected}, found {config[key]!r}"[:300])
     if config.get("quantization_config"):
         raise UserError(f"{path}: quantization_config: expected weights that are not quantized")
     if sequence_length > config["max_position_embeddings"]:
