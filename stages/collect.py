@@ -6,10 +6,12 @@ from _run import run
 def collect(params):
     from perlayer.warehouse.collect import collect as gather
 
-    absent = gather(params, "metrics", "metrics/warehouse")
+    absent = gather(params, "metrics", "metrics/warehouse", "data/shards")
     here = len(params["runs"]) - len(absent.runs)
     print(f"{here} of {len(params['runs'])} runs at size {params['size']}", end="")
     print(f"; absent: {', '.join(absent.runs)}" if absent.runs else "")
+    for (stage, name), reason in absent.left_out.items():
+        print(f"{stage}: {name} is left out: {reason}")
     for stage, names in absent.analyses.items():
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         print(f"{stage}: absent: {', '.join(names[:4])}{more}")

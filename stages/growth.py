@@ -11,7 +11,7 @@ def growth(params, name):
     from perlayer.training.start import start_training
 
     start_training(
-        by_importance(growth_run(params, name), Path(f"data/importance/{name}.json")),
+        by_importance(growth_run(params, name), Path("data/importance", name)),
         parse_recipe(params),
         shards=Path("data/shards"),
         models=Path("data/models"),

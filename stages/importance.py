@@ -6,15 +6,13 @@ from _run import run
 def importance(params, name):
     from pathlib import Path
 
-    from perlayer.anatomy.importance import write_importance
+    from perlayer.anatomy.importance import read_importance, write_importance
     from perlayer.training.growth import goes_by_importance, growth_run
 
-    destination = Path(f"data/importance/{name}.json")
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    if goes_by_importance(growth_run(params, name)):
-        write_importance(Path("metrics/analyses/anatomy", params["growth"]["importance"]), destination)
-    else:  # always the same, so that these runs are not trained again when the importance changes
-        destination.write_text("null\n")
+    # of the other runs always the same, so that they are not trained again when the importance changes
+    asks = goes_by_importance(growth_run(params, name))
+    importance = read_importance(Path("metrics/analyses/anatomy", params["growth"]["importance"])) if asks else None
+    write_importance(importance, Path("data/importance", name))
 
 
 if __name__ == "__main__":

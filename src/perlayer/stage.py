@@ -14,6 +14,8 @@ from pathlib import Path
 from perlayer import params
 from perlayer.errors import UserError
 from perlayer.loaded_code import digest, loaded_files
+from perlayer.provenance import declared, record
+from perlayer.store import require_writable
 
 TIMINGS = Path(".perlayer/timings")
 
@@ -41,7 +43,12 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     start, clock = time.time(), time.perf_counter()
     try:
         choices = params.load("params.yaml")
+        declaration = declared(name, arguments, choices)
+        if _rank() == 0:
+            require_writable(declaration.outs)
         function(choices, *arguments)
+        if _rank() == 0:
+            record(declaration, choices)
     except UserError as error:
         return _fail(f"error: {error}")
     except OSError as error:

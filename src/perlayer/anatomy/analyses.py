@@ -24,7 +24,7 @@ from perlayer.errors import UserError
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import write_layers
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as parquet
 
 from perlayer.anatomy.categories import category
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder, verified_files
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,14 @@ def importance_of(table: pa.Table) -> Importance:
     return Importance([means[layer] for layer in layers], anti)
 
 
-def write_importance(analysis: Path, destination: Path) -> None:
-    """Write the importance of the layers of the one model whose numbers lie in the folder `analysis`, as JSON."""
-    (file,) = sorted(analysis.glob("*.parquet"))
-    destination.write_text(json.dumps(asdict(importance_of(parquet.read_table(file))), indent=1) + "\n")
+def read_importance(analysis: Path) -> Importance:
+    """The importance of the layers of the one model whose numbers lie in the folder `analysis`."""
+    (file,) = verified_files(analysis, "*.parquet")
+    return importance_of(parquet.read_table(file))
+
+
+def write_importance(importance: Importance | None, destination: Path) -> None:
+    """Write the importance of layers, if there is one, as `destination`/importance.json."""
+    with fresh_folder(destination) as folder:
+        described = None if importance is None else asdict(importance)
+        (folder / "importance.json").write_text(json.dumps(described, indent=1) + "\n")

@@ -12,6 +12,7 @@ import numpy as np
 
 from perlayer.data.dataset import COLUMN, read_dataset, read_index
 from perlayer.errors import UserError
+from perlayer.store import verified
 
 PATIENCE = 300  # seconds that the starts of other runs may take
 
@@ -121,7 +122,7 @@ def read_split(shards: str | Path, split: str) -> Split:
     """Open the `train` or `val` split for reading by index.
 
     Raises:
-        UserError: a file is missing, or is not of the size that its index and `dataset.json` say.
+        UserError: a file is missing or damaged.
     """
     width = read_dataset(shards).sequence_length + 1
     return Split([_map_rows(Path(shards, split), shard, width) for shard in read_index(shards, split)])
@@ -133,18 +134,6 @@ def _map_rows(folder: Path, shard: dict, width: int) -> np.ndarray:
     The file holds, as uint32, the number of samples and where each begins and the last ends; then its
     configuration; then the samples, which are the bare arrays, since their type and shape are part of the column.
     """
-    path = folder / shard["raw_data"]["basename"]
-    try:
-        content = np.memmap(path, np.uint8, "r")
-        dtype = np.dtype(shard["column_encodings"][0].split(":")[1])
-        samples = shard["samples"]
-        begin, end = (int(content[4 * entry : 4 * entry + 4].view(np.uint32)[0]) for entry in (1, samples + 1))
-        if end != len(content) or end - begin != samples * width * dtype.itemsize:
-            raise ValueError(f"{len(content)} bytes")
-        return content[begin:end].view(dtype).reshape(samples, width)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; expected the shard that index.json names") from None
-    except (ValueError, IndexError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path}: truncated or corrupted shard: expected {shard['samples']} rows, found {error}"
-        ) from None
+    content = np.memmap(verified(folder / shard["raw_data"]["basename"]), np.uint8, "r")
+    begin, end = (int(content[4 * entry : 4 * entry + 4].view(np.uint32)[0]) for entry in (1, shard["samples"] + 1))
+    return content[begin:end].view(np.dtype(shard["column_encodings"][0].split(":")[1])).reshape(-1, width)

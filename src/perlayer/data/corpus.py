@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from perlayer.data.folders import new_folder
 from perlayer.data.sources import documents
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder, verified_files
 
 VALIDATION = "validation"
 
@@ -49,11 +49,11 @@ def build_corpus(
     Raises:
         UserError: a source is empty or cannot be read, or `destination` cannot be written.
     """
-    with new_folder(destination) as folder:
+    with fresh_folder(destination) as folder:
         sizes = {"corpus": _write(corpus, documents(corpus, text_column), folder)}
         if validation is not None:
-            with new_folder(folder / VALIDATION) as validation_folder:
-                sizes[VALIDATION] = _write(validation, documents(validation, text_column), validation_folder)
+            (folder / VALIDATION).mkdir()
+            sizes[VALIDATION] = _write(validation, documents(validation, text_column), folder / VALIDATION)
     return sizes
 
 
@@ -89,7 +89,7 @@ def corpus_bytes(folder: str | Path) -> int:
 
 
 def _parts(folder: str | Path) -> list[Path]:
-    parts = sorted(Path(folder).glob("part-*.parquet"))
+    parts = verified_files(folder, "part-*.parquet")
     if not parts:
         raise UserError(f"{folder}: expected part-*.parquet, found none; run the stage corpus")
     return parts

@@ -1,4 +1,4 @@
-"""What the shards hold, as those who read them see it, and whether they are whole."""
+"""What the shards hold, as those who read them see it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from perlayer.errors import UserError
+from perlayer.store import verified, verified_files
 
 SPLITS = ("train", "val")
 COLUMN = "tokens"
-HASH = "xxh64"
 
 
 @dataclass(frozen=True)
@@ -39,74 +38,34 @@ def read_dataset(shards: str | Path) -> Dataset:
     """Read `dataset.json` of the folder that `write_shards` wrote.
 
     Raises:
-        UserError: the file is missing or holds something else.
+        UserError: the file is missing or damaged.
     """
-    path = Path(shards, "dataset.json")
-    try:
-        return Dataset(**json.loads(path.read_text()))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the stage shard") from None
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{path}: expected the description of a data set, found: {error}") from None
+    return Dataset(**json.loads(verified(Path(shards, "dataset.json")).read_text()))
 
 
 def read_bytes_per_token(shards: str | Path) -> np.ndarray:
-    """UTF-8 bytes that each token id stands for: int32, shape (vocab_size,)."""
-    path = Path(shards, "bytes_per_token.npy")
-    try:
-        return np.load(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the stage shard") from None
-    except (ValueError, EOFError) as error:
-        raise UserError(f"{path}: expected a whole .npy file, found: {error}") from None
+    """UTF-8 bytes that each token id stands for: int32, shape (vocab_size,).
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    return np.load(verified(Path(shards, "bytes_per_token.npy")))
 
 
 def read_index(shards: str | Path, split: str) -> list[dict]:
     """The shards that `index.json` of a split names, in order.
 
     Raises:
-        UserError: the file is missing, is no index, or names no shard.
+        UserError: the file is missing or damaged.
     """
-    path = Path(shards, split, "index.json")
-    try:
-        index = json.loads(path.read_text())["shards"]
-        for shard in index:
-            shard["raw_data"]["basename"], shard["raw_data"]["bytes"], shard["raw_data"]["hashes"], shard["samples"]
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the stage shard") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: expected the index of MDS shards, found: {type(error).__name__}: {error}") from None
-    if not index:
-        raise UserError(f"{path}: expected at least one shard, found none")
-    return index
+    return json.loads(verified(Path(shards, split, "index.json")).read_text())["shards"]
 
 
 def verify_shards(shards: str | Path) -> None:
-    """Check every shard file against the size and the hash in its index.
+    """Check every file of the splits, before streaming reads them.
 
     Raises:
-        UserError: names the file that is missing, truncated or corrupted.
+        UserError: names the file that is missing or damaged.
     """
-    read_dataset(shards)
     for split in SPLITS:
-        for shard in read_index(shards, split):
-            _verify_file(Path(shards, split, shard["raw_data"]["basename"]), shard["raw_data"])
-
-
-def _verify_file(path: Path, expected: dict) -> None:
-    import xxhash
-
-    try:
-        size = path.stat().st_size
-        if size != expected["bytes"]:
-            raise UserError(f"{path}: truncated or corrupted shard: expected {expected['bytes']} bytes, found {size}")
-        digest = xxhash.xxh64()
-        with open(path, "rb") as file:
-            while piece := file.read(2**20):
-                digest.update(piece)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; expected the shard that index.json names") from None
-    if digest.hexdigest() != expected["hashes"].get(HASH):
-        raise UserError(
-            f"{path}: corrupted shard: expected the {HASH} {expected['hashes'].get(HASH)}, found {digest.hexdigest()}"
-        )
+        verified_files(Path(shards, split))

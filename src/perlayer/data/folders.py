@@ -1,37 +1,13 @@
-"""The folders that the data stages write, and array files that grow as they are written."""
+"""Array files that grow as they are written, and are read without being loaded."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
-from perlayer.errors import UserError
-
-
-@contextmanager
-def new_folder(path: str | Path) -> Iterator[Path]:
-    """Make an empty folder to write to; what an earlier run left there is removed, and so is half-written work.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
-    path = Path(path)
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        path.mkdir(parents=True)
-    except OSError as error:
-        raise UserError(f"{path}: expected a folder that can be written, found: {error.strerror}") from None
-    try:
-        yield path
-    except BaseException:
-        shutil.rmtree(path, ignore_errors=True)
-        raise
+from perlayer.store import verified
 
 
 class ArrayWriter:
@@ -72,11 +48,6 @@ def read_array(path: Path) -> np.ndarray:
     """Map a .npy file into memory, read-only.
 
     Raises:
-        UserError: the file is missing or is no whole .npy file.
+        UserError: the file is missing or damaged.
     """
-    try:
-        return np.asarray(np.load(path, mmap_mode="r"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the stage that writes it") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise UserError(f"{path}: expected a whole .npy file, found: {' '.join(str(error).split())}") from None
+    return np.asarray(np.load(verified(path), mmap_mode="r"))

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from perlayer.data.corpus import VALIDATION
-from perlayer.data.dataset import COLUMN, HASH, Dataset
-from perlayer.data.folders import new_folder
+from perlayer.data.dataset import COLUMN, Dataset
+from perlayer.data.folders import read_array
 from perlayer.data.tokens import Tokens, Vocabulary, read_tokens, read_vocabulary
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder
 
 # How much of the text memory holds at once.
 BLOCK_TOKENS = 2**20
@@ -90,7 +91,7 @@ def write_shards(
     tokens = Path(tokens)
     vocabulary = read_vocabulary(tokens)
     text = read_tokens(tokens)
-    bytes_per_token = np.load(tokens / "bytes_per_token.npy")
+    bytes_per_token = read_array(tokens / "bytes_per_token.npy")
     generator = np.random.Generator(np.random.PCG64(seed))
     if (tokens / VALIDATION).is_dir():
         val_text = read_tokens(tokens / VALIDATION)
@@ -135,7 +136,7 @@ def write_shards(
         shared_documents_dropped=shared,
     )
     order = generator.permutation(train_sequences)
-    with new_folder(destination) as folder:
+    with fresh_folder(destination) as folder:
         _write_split(train, order, folder / "train", sequence_length, vocabulary)
         _write_split(val, np.arange(val_sequences), folder / "val", sequence_length, vocabulary)
         np.save(folder / "bytes_per_token.npy", bytes_per_token)
@@ -191,7 +192,7 @@ def _write_split(
     columns = {COLUMN: f"ndarray:{vocabulary.dtype.name}:{length}"}
     block = max(1, BLOCK_TOKENS // length)
     with (
-        RowWriter(out=str(folder), columns=columns, hashes=[HASH]) as writer,
+        RowWriter(out=str(folder), columns=columns, hashes=["xxh64"]) as writer,
         tqdm(total=len(rows), desc=f"shard {folder.name}", unit=" sequences", disable=None) as progress,
     ):
         for first in range(0, len(rows), block):

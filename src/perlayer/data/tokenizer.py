@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perlayer.data.folders import new_folder
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder
 
 if TYPE_CHECKING:
     import tokenizers
@@ -87,7 +87,7 @@ class Tokenizer:
             "eos_token": self.backend.id_to_token(self.eos_id),
             "clean_up_tokenization_spaces": False,
         }
-        with new_folder(folder) as path:
+        with fresh_folder(folder) as path:
             (path / "tokenizer.json").write_text(self.backend.to_str(pretty=True), encoding="utf-8")
             (path / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 

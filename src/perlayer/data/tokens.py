@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from perlayer.data.corpus import VALIDATION, corpus_bytes, read_corpus
-from perlayer.data.folders import ArrayWriter, new_folder, read_array
+from perlayer.data.folders import ArrayWriter, read_array
 from perlayer.data.tokenizer import Tokenizer, load_published_tokenizer, load_tokenizer, spread, train_tokenizer
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder, verified
 
 
 @dataclass(frozen=True)
@@ -124,42 +125,32 @@ def read_tokens(folder: str | Path) -> Tokens:
     """Map the tokens of a folder into memory.
 
     Raises:
-        UserError: a file is missing or broken, or the two do not belong together.
+        UserError: a file is missing or damaged.
     """
-    folder = Path(folder)
-    tokens = Tokens(read_array(folder / "tokens.npy"), read_array(folder / "offsets.npy"))
-    if tokens.offsets[-1] != len(tokens.ids):
-        raise UserError(f"{folder}: expected {tokens.offsets[-1]} tokens, as offsets.npy says, found {len(tokens.ids)}")
-    return tokens
+    return Tokens(read_array(Path(folder, "tokens.npy")), read_array(Path(folder, "offsets.npy")))
 
 
 def read_vocabulary(folder: str | Path) -> Vocabulary:
     """Read `vocabulary.json` of a folder of tokens.
 
     Raises:
-        UserError: the file is missing or holds something else.
+        UserError: the file is missing or damaged.
     """
-    path = Path(folder, "vocabulary.json")
-    try:
-        return Vocabulary(**json.loads(path.read_text()))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the stage tokenize") from None
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{path}: expected vocab_size, bos_id and eos_id, found: {error}") from None
+    return Vocabulary(**json.loads(verified(Path(folder, "vocabulary.json")).read_text()))
 
 
 def _write_folder(
     tokenizer: Tokenizer, corpus: Path, tokens_folder: str | Path, bytes_per_token: np.ndarray
 ) -> dict[str, TokensSize]:
     vocabulary = Vocabulary(len(bytes_per_token), tokenizer.bos_id, tokenizer.eos_id)
-    with new_folder(tokens_folder) as folder:
+    with fresh_folder(tokens_folder) as folder:
         (folder / "vocabulary.json").write_text(json.dumps(asdict(vocabulary), indent=2) + "\n")
         np.save(folder / "bytes_per_token.npy", bytes_per_token)
         sizes = {"corpus": _write(tokenizer, corpus, folder, vocabulary.dtype, bytes_per_token)}
         validation = corpus / VALIDATION
         if validation.is_dir():
-            with new_folder(folder / VALIDATION) as destination:
-                sizes[VALIDATION] = _write(tokenizer, validation, destination, vocabulary.dtype, bytes_per_token)
+            (folder / VALIDATION).mkdir()
+            sizes[VALIDATION] = _write(tokenizer, validation, folder / VALIDATION, vocabulary.dtype, bytes_per_token)
     return sizes
 
 

@@ -25,7 +25,7 @@ from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder, verified_files
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import write_layers
 
@@ -63,6 +63,7 @@ def dissect_run(
     decoder = load_model(models / run).freeze().to(device)
     tokens = held_out_rows(shards, settings.sequences)[:, :-1]
     sets = read_prompt_sets(prompts)
+    verified_files(tokenizer)
     dissect_to(metrics / run, run, size, decoder, tokens, sets, load_tokenizer(tokenizer), settings)
 
 

@@ -13,7 +13,7 @@ from perlayer.depth.tables import dissections_table
 from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.weights import load_model
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import write_layers
 

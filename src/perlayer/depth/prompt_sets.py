@@ -8,6 +8,7 @@ from pathlib import Path
 from perlayer.depth.prompts import Prompt, arithmetic_prompts, read_prompts, write_prompts
 from perlayer.depth.published_prompts import SEED, published_prompts, some_of_each
 from perlayer.depth.settings import PROMPTS, PromptFile, Sums
+from perlayer.store import fresh_folder, verified_files
 
 
 def chosen_prompts(asked: Sums | PromptFile) -> list[Prompt]:
@@ -29,12 +30,12 @@ def write_prompt_sets(asked: Mapping[str, Sums | PromptFile], folder: Path) -> d
         UserError: as `chosen_prompts`.
     """
     sets = {name: chosen_prompts(one) for name, one in asked.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, prompts in sets.items():
-        write_prompts(prompts, folder / f"{name}.jsonl")
+    with fresh_folder(folder) as fresh:
+        for name, prompts in sets.items():
+            write_prompts(prompts, fresh / f"{name}.jsonl")
     return sets
 
 
 def read_prompt_sets(folder: Path) -> dict[str, list[Prompt]]:
     """The prompts of every set in a folder, by name, in the order of names."""
-    return {path.stem: read_prompts(path) for path in sorted(folder.glob("*.jsonl"))}
+    return {path.stem: read_prompts(path) for path in verified_files(folder, "*.jsonl")}

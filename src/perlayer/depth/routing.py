@@ -18,7 +18,7 @@ from perlayer.lens.settings import LensSettings
 from perlayer.model.decoder import Decoder
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer
 from perlayer.model.weights import load_model
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import write_layers
 

@@ -23,8 +23,8 @@ from perlayer.model.weights import READOUTS, load_model, readouts_file, save_wei
 from perlayer.optim.groups import groups_at, peak_rates
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
+from perlayer.store import fresh_folder
 from perlayer.training.estimate import Estimate
-from perlayer.training.fresh_folder import fresh_folder
 from perlayer.training.frozen_backbone import FrozenBackbone
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.milestones import Milestones

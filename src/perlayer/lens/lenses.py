@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from perlayer.errors import UserError
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_weights, save_weights
+from perlayer.store import verified
 
 WEIGHTS, DESCRIPTION = "lens.safetensors", "lens.json"
 
@@ -90,14 +91,8 @@ def load_lens(folder: Path, decoder: Decoder) -> TunedLens:
         UserError: a file is missing or broken, or the lens was trained for another unembedding.
     """
     path = folder / DESCRIPTION
-    try:
-        described = json.loads(path.read_text())
-        lens = TunedLens(described["layers"], described["hidden_size"])
-        trained_for = described["unembedding"]
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; expected a tuned lens") from None
-    except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise UserError(f"{path}: expected the description of a tuned lens, found: {error}") from None
+    described = json.loads(verified(path).read_text())
+    lens, trained_for = TunedLens(described["layers"], described["hidden_size"]), described["unembedding"]
     if trained_for != unembedding_hash(decoder):
         raise UserError(
             f"{folder}: this lens belongs to the unembedding {str(trained_for)[:12]}, and the model has "

@@ -9,7 +9,7 @@ from perlayer.lens.lenses import LogitLens
 from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import LensSettings
 from perlayer.model.weights import load_model
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import layers_table, write_layers
 

@@ -13,7 +13,7 @@ from perlayer.lens.settings import TunedLensSettings
 from perlayer.lens.tuning import tuned_lens
 from perlayer.model.published import load_published
 from perlayer.model.published_settings import SIZE, PublishedSettings
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import layers_table, write_layers
 

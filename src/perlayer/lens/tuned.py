@@ -10,7 +10,7 @@ from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import LensSettings, TunedLensSettings
 from perlayer.lens.tuning import tuned_lens
 from perlayer.model.weights import load_model
-from perlayer.training.fresh_folder import fresh_folder
+from perlayer.store import fresh_folder
 from perlayer.training.tables import layers_table, write_layers
 
 

@@ -16,6 +16,7 @@ from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig, check_config
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
+from perlayer.store import verified
 
 READOUTS = "readouts."  # before the names of auxiliary readouts
 
@@ -54,11 +55,9 @@ def load_config(folder: Path) -> ModelConfig:
     """Read the configuration of a model that `save_model` wrote."""
     path = folder / "config.json"
     try:
-        config = ModelConfig(**json.loads(path.read_text())["perlayer"])
+        config = ModelConfig(**json.loads(verified(path).read_text())["perlayer"])
         check_config(config)
         return config
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; expected a trained model") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: not a model configuration of this project: {error}") from None
 
@@ -96,12 +95,10 @@ def load_weights(module: nn.Module, path: Path, prefix: str = "") -> None:
     """Fill a module from a safetensors file in which its names stand after `prefix`.
 
     Raises:
-        UserError: the file is missing or broken, or holds other weights.
+        UserError: the file is missing or damaged, or holds other weights.
     """
     try:
-        found = {name.removeprefix(prefix): tensor for name, tensor in load_file(path).items()}
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
+        found = {name.removeprefix(prefix): tensor for name, tensor in load_file(verified(path)).items()}
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: not a readable safetensors file: {error}") from None
     expected = module.state_dict()

@@ -29,6 +29,8 @@ FROM recipe_runs
 WHERE present
 ORDER BY run
 """
+ABSENT = "SELECT run FROM recipe_runs WHERE NOT present AND left_out IS NULL ORDER BY run"
+LEFT_OUT = "SELECT name, stage, reason FROM left_out ORDER BY ALL"
 # One line a setup: what the last layer ends at, what that costs, and how far the early layers are behind.
 HEADLINE = """
 WITH leads AS (SELECT run, setup, layers FROM setups WHERE run = lead AND residual = 'sandwich'),
@@ -77,7 +79,7 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
         floor = connection.execute(
             "SELECT spread, runs FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
         ).fetchone()
-        absent = connection.execute("SELECT run FROM recipe_runs WHERE NOT present ORDER BY run").fetchall()
+        absent = connection.execute(ABSENT).fetchall()
         text = environment.get_template("page.html.jinja").render(
             size=params["size"],
             credit=CREDITS.get(str(corpus), f"Trained on {corpus}."),
@@ -87,6 +89,7 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
             claims=_table(connection, CLAIMS, {"questions": [question.key for question in QUESTIONS]}),
             runs=_table(connection, RUNS),
             absent=[run for (run,) in absent],
+            left_out=_table(connection, LEFT_OUT),
         )
     page = Path(page)
     page.parent.mkdir(parents=True, exist_ok=True)

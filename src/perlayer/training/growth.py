@@ -10,6 +10,7 @@ from typing import Any
 
 from perlayer.errors import UserError
 from perlayer.params import check_keys, check_names, recipe
+from perlayer.store import verified
 from perlayer.training.settings import Run, parse_definition
 
 BY_IMPORTANCE = "by_importance"
@@ -35,19 +36,17 @@ def by_importance(run: Run, importance: Path) -> Run:
 
     Args:
         run: as `growth_run`.
-        importance: what the stage importance has left: `importance`, a number a layer, and `excluded`, layers.
+        importance: the folder that the stage importance has left: `importance`, a number a layer, and `excluded`,
+            layers.
 
     Raises:
-        UserError: there is none, or that of more or fewer layers than the run has.
+        UserError: it is missing or damaged, or tells of more or fewer layers than the run has.
     """
     if not goes_by_importance(run):
         return run
     from perlayer.algorithms.growth.stages import by_importance as written_out
 
-    try:
-        found = json.loads(importance.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{importance}: no such file; `dvc repro importance@{run.name}` makes it") from None
+    found = json.loads(verified(importance / "importance.json").read_text(encoding="utf-8"))
     layers = len(found["importance"])
     if layers != run.layers:
         raise UserError(

@@ -9,9 +9,9 @@ from pathlib import Path
 from perlayer.losses.reading import Reading
 from perlayer.model.decoder import parameters_up_to
 from perlayer.model.weights import save_model
+from perlayer.store import fresh_folder
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, bits_per_byte
-from perlayer.training.fresh_folder import fresh_folder
 from perlayer.training.tables import Series, final_loss, layers_table, write_layers, write_summary
 
 
@@ -31,9 +31,12 @@ class Results:
 
 
 def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_folder: Path) -> None:
-    """Write the weights to `model_folder`, layers.parquet and summary.json to `metrics_folder`."""
-    with fresh_folder(model_folder) as folder:
-        save_model(folder, model.decoder, model.readouts, dict(model.auxiliary.items()))
+    """Write the weights to `model_folder`, layers.parquet and summary.json to `metrics_folder`.
+
+    Raises:
+        UserError: a number is not finite; then nothing is written.
+    """
+    table = layers_table(results.run, results.size, results.tokens_per_step, _series(results, model))
     head = results.validation[model.head]
     summary = {
         "final_loss": final_loss(results.losses[model.head]),
@@ -42,8 +45,9 @@ def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_
         "tokens": results.steps * results.tokens_per_step,
         "parameters": sum(parameter.numel() for parameter in model.decoder.parameters()),
     }
+    with fresh_folder(model_folder) as folder:
+        save_model(folder, model.decoder, model.readouts, dict(model.auxiliary.items()))
     with fresh_folder(metrics_folder) as folder:
-        table = layers_table(results.run, results.size, results.tokens_per_step, _series(results, model))
         write_layers(table, folder / "layers.parquet")
         write_summary(summary, folder / "summary.json")
 

@@ -11,6 +11,8 @@ import duckdb
 
 from perlayer.errors import UserError
 from perlayer.params import ladder_name, recipe
+from perlayer.provenance import different_params, different_sources
+from perlayer.store import MANIFEST, fresh_folder, read_manifest, replace_text, verified, verified_files
 from perlayer.warehouse import database
 from perlayer.warehouse.headline import headline
 
@@ -69,6 +71,7 @@ DISSECTIONS = Table(
     key="analysis, layer, sublayer, other_layer, stat, metric, text, position, strength",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
+SHOWN = 3  # differences that are told of results that are left out
 WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
 NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
 NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", *WATCHES)
@@ -113,14 +116,20 @@ WHERE runs.run = ends.run
 
 
 class Absent(NamedTuple):
-    """What params.yaml names and has no results at the current size."""
+    """What params.yaml names and has no results at the current size, or results of something else."""
 
     runs: list[str]
     analyses: dict[str, list[str]]  # of each further stage, the runs or published models
+    left_out: dict[tuple[str, str], str]  # by stage and name, how its results differ from what is compared
 
 
-def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path) -> Absent:
+def collect(
+    params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path, shards: str | Path | None = None
+) -> Absent:
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
+
+    Results that were made with other params than `params` are left out, as are those of another text, tokenizer or
+    order than the shards have now, and readings of another training of a run; the table `left_out` says so.
 
     That is layers.parquet in `metrics_dir`/runs/RUN, where a run of the ladder is called RUNG_RUN, and the one table in
     each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections, pairs) are
@@ -131,6 +140,7 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         params: all of params.yaml.
         metrics_dir: where the runs and the analyses have left their results, and where headline.json goes.
         warehouse_dir: where the tables go.
+        shards: what the runs are trained on now; None where results of any text are compared.
 
     Raises:
         UserError: a run or an analysis is not defined as it should be, or its results are damaged.
@@ -139,14 +149,25 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
     models, mapped = analysed(params), pairs(params)
     connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
-    absent, absent_analyses = [], {}
+    absent, absent_analyses, left_out = [], {}, {}
+    sources = {} if shards is None else current_sources(Path(shards))
+
+    def load(table: Table, path: Path, stage: str, name: str, size: str) -> bool:
+        reason = difference(path.parent, params, sources)
+        if reason is not None:
+            left_out[stage, name] = reason
+        return reason is None and _load(connection, table, path, name, size)
+
     for definition in [*definitions(params), *ladder_definitions(params), *growth_definitions(params)]:
         run, section = definition["run"], definition["section"]
         path = metrics_dir / "runs" / run / "layers.parquet"
         definition["routing"] = run in models["routing"]
         # a rung is what it is beside the size in use, so its results say both
         size = ladder_name(params["size"], definition["size"]) if section == "ladder" else params["size"]
-        definition["present"] = _load(connection, LAYER_METRICS, path, run, size)
+        stage = "train" if section == "runs" else section
+        definition["present"] = load(LAYER_METRICS, path, stage, run, size)
+        definition["left_out"] = left_out.get((stage, run))
+        sources |= trained_models(path.parent, definition["present"])
         if not definition["present"]:
             (absent if section == "runs" else absent_analyses.setdefault(section, [])).append(run)
         names = ", ".join(definition)
@@ -161,18 +182,53 @@ def collect(params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: s
         size = PUBLISHED if ANALYSES[stage] == PUBLISHED else params["size"]
         table = DISSECTIONS if stage in DISSECTING else LAYER_METRICS
         folder = metrics_dir / "analyses" / stage
-        missing = [name for name in names if not _load(connection, table, _only_table(folder / name), name, size)]
+        missing = [name for name in names if not load(table, _only_table(folder / name), stage, name, size)]
         if missing:
             absent_analyses[stage] = missing
 
-    warehouse_dir.mkdir(parents=True, exist_ok=True)
-    _write(connection, "runs", "run", warehouse_dir)
-    _write(connection, "pairs", "pair", warehouse_dir)
-    for table in (LAYER_METRICS, DISSECTIONS):
-        _write(connection, table.name, table.order, warehouse_dir)
-    text = json.dumps(headline(connection), indent=2)
-    (metrics_dir / "headline.json").write_text(text + "\n", encoding="utf-8")
-    return Absent(absent, absent_analyses)
+    for (stage, name), reason in left_out.items():
+        connection.execute("INSERT INTO left_out VALUES (?, ?, ?)", [stage, name, reason])
+    with fresh_folder(warehouse_dir) as folder:
+        for name, order in (("runs", "run"), ("pairs", "pair"), ("left_out", "stage, name")):
+            _write(connection, name, order, folder)
+        for table in (LAYER_METRICS, DISSECTIONS):
+            _write(connection, table.name, table.order, folder)
+    replace_text(metrics_dir / "headline.json", json.dumps(headline(connection), indent=2) + "\n")
+    return Absent(absent, absent_analyses, left_out)
+
+
+def current_sources(shards: Path) -> dict[str, str]:
+    """The identities of the shards, and of the folders that they were made from, by name."""
+    manifest = read_manifest(shards)
+    return {**manifest.about.get("made_from", {}), shards.as_posix(): manifest.identity}
+
+
+def trained_models(results: Path, present: bool) -> dict[str, str]:
+    """The identity of the model that a run has left beside its results; none that fits, where these are left out."""
+    if not (results / MANIFEST).exists():
+        return {}
+    beside = read_manifest(results).about.get("beside", {})
+    return {path: identity if present else "left out" for path, identity in beside.items()}
+
+
+def difference(results: Path, params: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    """How results differ from what is compared, where they are of the size in use; None where they are not at all.
+
+    Args:
+        results: the folder of the results of one stage.
+        sources: the identities of data and models that results are to be made from, by folder.
+    """
+    if not (results / MANIFEST).exists():
+        return None
+    about = read_manifest(results).about
+    if about.get("params", {}).get("size", params["size"]) != params["size"]:
+        return None
+    differences = different_params(about, params)
+    others = different_sources(about, sources)
+    differences += [f"made from other {', '.join(others)}"] if others else []
+    if len(differences) > SHOWN:
+        differences[SHOWN:] = [f"{len(differences) - SHOWN} more"]
+    return "; ".join(differences) or None
 
 
 def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -307,7 +363,7 @@ def _json(value: dict[str, Any]) -> str:
 
 def _only_table(folder: Path) -> Path:
     """The parquet file of a folder, whatever its name; one that does not exist when there is none."""
-    files = sorted(folder.glob("*.parquet"))
+    files = verified_files(folder, "*.parquet") if folder.exists() else []
     if len(files) > 1:
         raise UserError(f"{folder}: expected one parquet file, found {', '.join(file.name for file in files)}")
     return files[0] if files else folder / "absent.parquet"
@@ -317,7 +373,7 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, run: 
     """Insert the rows of one run or published model; False when there are none at this size."""
     if not path.exists():
         return False
-    source = f"read_parquet({database.quoted(path)})"
+    source = f"read_parquet({database.quoted(verified(path))})"
     try:
         found = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         missing = [name for name in table.columns if name not in found]

@@ -11,8 +11,9 @@ from pathlib import Path
 import duckdb
 
 from perlayer.errors import UserError
+from perlayer.store import MANIFEST, read_manifest, verified_files
 
-TABLES = ("runs", "layer_metrics", "dissections", "pairs")
+TABLES = ("runs", "layer_metrics", "dissections", "pairs", "left_out")
 VIEWS = (
     "recipe_runs",
     "final_loss",
@@ -136,16 +137,10 @@ def _fingerprint(warehouse_dir: Path, claims: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for text in (duckdb.__version__, *(sql(name) for name in ("tables", "macros", *VIEWS)), claims):
         digest.update(hashlib.blake2b(text.encode()).digest())
-    for table in TABLES:
-        path = warehouse_dir / f"{table}.parquet"
-        try:
-            with path.open("rb") as file:
-                while chunk := file.read(1 << 20):
-                    digest.update(chunk)
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such file; `make repro` makes it, `dvc pull` brings what was pushed") from None
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if not (warehouse_dir / MANIFEST).exists():
+        raise UserError(f"{warehouse_dir}: no such folder; `make repro` makes it, `dvc pull` brings what was pushed")
+    digest.update(read_manifest(warehouse_dir).identity.encode())
+    verified_files(warehouse_dir)
     return digest.hexdigest()
 
 

@@ -14,6 +14,7 @@ CREATE TABLE runs (
     setting VARCHAR NOT NULL,
     routing BOOLEAN NOT NULL DEFAULT false,
     present BOOLEAN NOT NULL,
+    left_out VARCHAR,
     steps INTEGER,
     tokens BIGINT,
     backbone_parameters DOUBLE,
@@ -35,7 +36,8 @@ COMMENT ON COLUMN runs.ema IS 'Whether it also keeps an average of its weights, 
 COMMENT ON COLUMN runs.algorithms IS 'Its further keys that change its training, as JSON';
 COMMENT ON COLUMN runs.setting IS 'All of it but seed, EMA, future_probes and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
 COMMENT ON COLUMN runs.routing IS 'Whether params.yaml asks by which weights it routes';
-COMMENT ON COLUMN runs.present IS 'Whether its results at this size are here';
+COMMENT ON COLUMN runs.present IS 'Whether its results at this size are here, and compared';
+COMMENT ON COLUMN runs.left_out IS 'Why its results are not compared where they are here: how they differ from params.yaml or from the text in use';
 COMMENT ON COLUMN runs.steps IS 'Updates';
 COMMENT ON COLUMN runs.tokens IS 'Training tokens';
 COMMENT ON COLUMN runs.backbone_parameters IS 'Parameters of all its layers, without embedding and heads';
@@ -107,3 +109,14 @@ COMMENT ON TABLE pairs IS 'One row a pair of runs between which params.yaml name
 COMMENT ON COLUMN pairs.pair IS 'Its name in params.yaml';
 COMMENT ON COLUMN pairs.source IS 'The run whose layers are mapped';
 COMMENT ON COLUMN pairs.target IS 'The run to whose layers they are mapped';
+
+CREATE TABLE left_out (
+    stage VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    reason VARCHAR NOT NULL,
+    PRIMARY KEY (stage, name)
+);
+COMMENT ON TABLE left_out IS 'One row a run, or a reading of a finished model, whose results are here and not compared';
+COMMENT ON COLUMN left_out.stage IS 'The stage that gave the results';
+COMMENT ON COLUMN left_out.name IS 'The run, pair or published model';
+COMMENT ON COLUMN left_out.reason IS 'How they differ from params.yaml, or from the text or the model in use';
