@@ -5,7 +5,9 @@ from _run import run
 
 def collect(params):
     from perlayer.warehouse.collect import collect as gather
+    from perlayer.warehouse.collect import set_aside
 
+    set_aside(params, "metrics")
     absent = gather(params, "metrics", "metrics/warehouse", "data/shards")
     here = len(params["runs"]) - len(absent.runs)
     print(f"{here} of {len(params['runs'])} runs at size {params['size']}", end="")

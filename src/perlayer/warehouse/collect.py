@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +72,7 @@ DISSECTIONS = Table(
     key="analysis, layer, sublayer, other_layer, stat, metric, text, position, strength",
     place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
+SET_ASIDE = Path(".perlayer/set_aside")
 SHOWN = 3  # differences that are told of results that are left out
 WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
 NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
@@ -195,6 +197,29 @@ def collect(
             _write(connection, table.name, table.order, folder)
     replace_text(metrics_dir / "headline.json", json.dumps(headline(connection), indent=2) + "\n")
     return Absent(absent, absent_analyses, left_out)
+
+
+def set_aside(params: Mapping[str, Any], metrics_dir: str | Path) -> list[Path]:
+    """Move results that params.yaml no longer names to .perlayer/set_aside, and return where they lay.
+
+    DVC leaves behind what a run that is no longer named has made, and `collect` depends on whole folders.
+    """
+    metrics_dir = Path(metrics_dir)
+    sections = (definitions(params), ladder_definitions(params), growth_definitions(params))
+    named = {metrics_dir / "runs": {row["run"] for rows in sections for row in rows}}
+    models = analysed(params)
+    named |= {metrics_dir / "analyses": set(models)}
+    named |= {metrics_dir / "analyses" / stage: set(names) for stage, names in models.items()}
+    moved = []
+    for folder, names in named.items():
+        for left_behind in sorted(folder.glob("*")):
+            if left_behind.name not in names:
+                destination = SET_ASIDE / left_behind.relative_to(metrics_dir)
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                shutil.rmtree(destination, ignore_errors=True)
+                shutil.move(left_behind, destination)
+                moved.append(left_behind)
+    return moved
 
 
 def current_sources(shards: Path) -> dict[str, str]:
