@@ -256,6 +256,8 @@ def _read_parquet(stream: IO[bytes], text_column: str) -> Iterator[str]:
                 if content is None:
                     raise _NotText(f"row {row}: expected a text in {text_column!r}, found null")
                 yield _decode(content, "row", row)
+        if row != file.metadata.num_rows:
+            raise _NotText(f"expected {file.metadata.num_rows} rows, as the file says, found {row}")
 
 
 def _lines(stream: IO[bytes], unit: str) -> Iterator[str]:
