@@ -141,6 +141,6 @@ def _describe(config: ModelConfig) -> dict:
     if is_qwen3:
         described["architectures"] = ["Qwen3ForCausalLM"]
     own = dataclasses.asdict(config)
-    if not config.bos_is_eos:  # as it was written before the key existed
+    if not config.bos_is_eos:  # said only where it holds
         del own["bos_is_eos"]
     return {**described, "perlayer": own}
