@@ -19,6 +19,15 @@ def test_a_document_goes_on_from_sequence_to_sequence_and_ends_with_eos():
     assert first.rows.tolist() == some_rows()[:2].tolist() and first.targets.tolist() == [2, 14, 1, 5]
 
 
+def test_a_token_that_is_bos_and_eos_makes_no_document_of_its_own():
+    own = torch.tensor([[2, 5, 6, EOS, 2], [2, 7, EOS, 2, 8], [8, 5, EOS, 2, 5]])  # 2 begins each document
+    one = torch.where(own == 2, EOS, own)
+    expected = HeldOutText.of(own, EOS)
+    assert expected.targets.tolist() == [3, 3, 4, 2]
+    found = HeldOutText.of(one, EOS, bos_is_eos=True)
+    assert torch.equal(found.documents, expected.documents) and torch.equal(found.targets, expected.targets)
+
+
 def test_one_document_has_no_interval():
     with pytest.raises(UserError, match="expected at least 2 documents, for an interval, found 1 in 1 sequences"):
         HeldOutText.of(torch.full((1, LENGTH + 1), 5), EOS)

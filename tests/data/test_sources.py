@@ -3,13 +3,17 @@ import gzip
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 
+import duckdb
 import fsspec
 import pyarrow
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
+import zstandard
 
 from perlayer.data import sources
 from perlayer.data.sources import NAMED, documents, find_files
@@ -170,7 +174,12 @@ class TestColumns:
 
     def test_a_missing_column_is_named_with_those_that_exist(self, tmp_path, name, content):
         path = write(tmp_path / name, content(TEXTS, "body"))
-        assert error(path) == f"{path}: expected a column 'text', found the columns n, body"
+        where = "row 1: " if name == "a.jsonl" else ""
+        assert error(path) == f"{path}: {where}expected a column 'text', found the columns n, body"
+
+    def test_a_column_whose_name_differs_in_case_is_another(self, tmp_path, name, content):
+        path = write(tmp_path / name, content(TEXTS, "Text"))
+        assert error(path).endswith("expected a column 'text', found the columns n, Text")
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.jsonl", as_jsonl), ("a.parquet", as_parquet)])
@@ -181,7 +190,7 @@ def test_a_null_text_is_named_with_its_row(tmp_path, name, content):
 
 def test_a_row_of_jsonl_without_the_column_is_named(tmp_path):
     path = write(tmp_path / "a.jsonl", b'{"text": "a"}\n{"body": "b"}\n')
-    assert error(path) == f"{path}: row 2: expected a text in 'text', found null"
+    assert error(path) == f"{path}: row 2: expected a column 'text', found the columns body"
 
 
 def test_an_empty_cell_of_csv_is_an_empty_text(tmp_path):
@@ -190,11 +199,11 @@ def test_an_empty_cell_of_csv_is_an_empty_text(tmp_path):
 
 def test_a_row_of_csv_with_other_columns_than_the_header_is_an_error(tmp_path):
     path = write(tmp_path / "a.csv", b"n,text\n1,a\n2,b,c\n")
-    assert error(path) == f"{path}: cannot be read: CSV parse error: Row #3: Expected 2 columns, got 3: 2,b,c"
+    assert error(path) == f"{path}: line 3: expected 2 columns, as in the header, found 3"
 
 
-def test_line_breaks_inside_of_quotes_may_stand_where_a_block_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "LONGEST_CSV_ROW", 1000)
+def test_each_row_of_csv_may_be_as_long_as_the_longest(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "LONGEST_ROW", 1000)
     texts = [f'{number}\n"a, b"\n1,2\n' * 5 for number in range(500)]
     assert read(write(tmp_path / "a.csv", as_csv(texts))) == texts
 
@@ -204,10 +213,24 @@ def test_a_csv_of_windows_is_read(tmp_path):
 
 
 def test_a_column_of_numbers_is_no_text(tmp_path):
-    path = write(tmp_path / "a.jsonl", b'{"text": 1}\n{"text": 2}\n')
-    assert error(path) == f"{path}: expected text in the column 'text', found BIGINT"
     path = write(tmp_path / "a.parquet", as_parquet([1, 2]))
-    assert error(path) == f"{path}: expected text in the column 'text', found BIGINT"
+    assert error(path) == f"{path}: expected texts in the column 'text', found 'int64'"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (5, "a number"),
+        (["x", "y"], "an array"),
+        (True, "true or false"),
+        ({"x": "y"}, "an object"),
+        (None, "null"),
+        (float("nan"), "a number"),
+    ],
+)
+def test_what_is_no_text_is_named_with_its_row(tmp_path, value, found):
+    path = write(tmp_path / "a.jsonl", as_jsonl(["a", "b", "c", value, "e"]))
+    assert error(path) == f"{path}: row 4: expected a text in 'text', found {found}"
 
 
 def test_texts_that_look_like_dates_stay_as_they_are(tmp_path):
@@ -223,9 +246,26 @@ def test_a_long_text_is_read(tmp_path, name):
     assert read(write(tmp_path / name, (as_jsonl if name == "a.jsonl" else as_csv)(texts))) == texts
 
 
-def test_a_text_too_long_for_csv_is_an_error(tmp_path):
-    path = write(tmp_path / "a.csv", as_csv(["a", "long, text " * 2_000_000]))
-    assert error(path).startswith(f"{path}: expected rows of at most 4,194,304 bytes, found a longer one")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", as_jsonl(["a", "long" * 300])),
+        ("a.jsonl", b'{"text": "a"}\n' + b"[" * 2000),
+        ("a.csv", as_csv(["a", "long" * 300])),
+        ("a.csv", b'text\na\n"' + b"long\n" * 300),
+        ("a.csv.gz", gzip.compress(b"text\na\n" + b"0" * 10**7)),
+    ],
+)
+def test_a_row_too_long_for_memory_is_named(tmp_path, monkeypatch, name, content):
+    monkeypatch.setattr(sources, "LONGEST_ROW", 1000)
+    path = write(tmp_path / name, content)
+    assert "expected rows of at most 1,000 bytes, found a longer one; .parquet may have it" in error(path)
+
+
+def test_a_text_file_too_long_for_memory_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "LONGEST_TEXT", 1000)
+    assert read(write(tmp_path / "a.txt", b"a" * 1000)) == ["a" * 1000]
+    assert "expected at most 1,000 bytes" in error(write(tmp_path / "a.txt", b"a" * 1001))
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
@@ -253,7 +293,7 @@ def invalid(name):
     ("name", "where", "compress"),
     [
         (name, where, compress)
-        for name, where in [("a.jsonl", "line 2"), ("a.csv", "line 2"), ("a.parquet", "row 2"), ("a.txt", "line 2")]
+        for name, where in [("a.jsonl", "row 2"), ("a.csv", "line 2"), ("a.parquet", "row 2"), ("a.txt", "line 2")]
         for compress in (None, gzip.compress, zstd)
         if compress is None or name != "a.parquet"  # parquet compresses inside
     ],
@@ -284,9 +324,284 @@ def test_a_damaged_file_is_named(tmp_path, name, damage):
     assert error(path).startswith(f"{path}: cannot be read: ")
 
 
-def test_malformed_json_is_named(tmp_path):
-    path = write(tmp_path / "a.jsonl", b'{"text": "a"}\n{"text": "b"\n')
-    assert error(path).startswith(f"{path}: cannot be read: ")
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b'{"text": "b"', "found: Expecting ',' delimiter at character 13"),
+        (b'{"text": "b"}{"text": "c"}', "found: Extra data at character 14"),
+        (b"{'text': 'b'}", "found: Expecting property name enclosed in double quotes at character 2"),
+        (b'["b", "c"]', "found an array"),
+        (b'"b"', "found a text"),
+        (b"7", "found a number"),
+        (b"null", "found null"),
+        (b"{", "found: Expecting property name enclosed in double quotes at character 2"),
+        (b"b", "found: Expecting value at character 1"),
+        (b'{"text": "b\x01"}', "found: Invalid control character at at character 12"),
+        (b'{"text": "b", "n": ' + b"[" * 100_000, "found: deep brackets"),
+        (b'{"text": "b"}\x0b', "found: Extra data at character 14"),
+    ],
+)
+def test_a_line_that_is_no_object_of_json_is_named(tmp_path, line, found):
+    path = write(tmp_path / "a.jsonl", b'{"text": "a"}\n' + line + b"\n")
+    assert error(path) == f"{path}: row 2: expected a JSON object on a line of its own, as jq -c writes it, {found}"
+
+
+def test_only_the_named_column_is_looked_at(tmp_path):
+    others = b'"n": NaN, "big": ' + b"9" * 9999 + b', "half": "\\ud800", "": 0, "twice": 1, "twice": 2, "text_1": {}'
+    rows = [
+        b'{"text": "right", ' + others + b"}",
+        b'{"Text": "wrong", "text": "right", "TEXT": 5}',
+        b'{"h": {"A-b": 1, "a-b": 2, "text": "wrong"}, "text": "right"}',
+        b'{"te\\u0078t": "right"}',
+    ]
+    assert read(write(tmp_path / "a.jsonl", b"\n".join(rows))) == ["right"] * 4
+
+
+def test_a_folder_named_like_a_column_changes_no_text(tmp_path):
+    folder = tmp_path / "k=v" / "text=false"
+    folder.mkdir(parents=True)
+    write(folder / "a.parquet", as_parquet(["right"]))
+    write(folder / "b.jsonl", as_jsonl(["right"]))
+    write(folder / "c.csv", as_csv(["right"]))
+    assert read(f"{tmp_path}/**") == ["right"] * 3
+    assert "expected a column 'k'" in error(folder / "a.parquet", "k")
+
+
+def test_columns_of_parquet_whose_names_differ_in_case_or_depth_are_different(tmp_path):
+    wrong = pyarrow.array(["wrong"])
+    table = pyarrow.table(
+        [wrong, pyarrow.array([{"text": "wrong", "b": "wrong"}]), pyarrow.array(["right"]), pyarrow.array(["dotted"])],
+        names=["Text", "a", "text", "a.b"],
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert (read(tmp_path / "a.parquet"), read(tmp_path / "a.parquet", "a.b")) == (["right"], ["dotted"])
+    assert "expected texts in the column 'a', found 'struct<" in error(tmp_path / "a.parquet", "a")
+    assert "expected a column 'a.text', found the columns Text, a, text, a.b" in error(tmp_path / "a.parquet", "a.text")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("a.jsonl", b'{"text": "a"}\n{"text": "b", "text": "c"}\n', "row 2: "),
+        ("a.csv", b"text,text\na,b\n", ""),
+        ("a.parquet", None, ""),
+    ],
+)
+def test_a_column_that_stands_twice_is_named(tmp_path, name, content, where):
+    if content is None:
+        pyarrow.parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / name)
+    else:
+        write(tmp_path / name, content)
+    assert error(tmp_path / name) == f"{tmp_path / name}: {where}expected one column 'text', found 2"
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
+def test_texts_of_any_kind_in_parquet_are_read(tmp_path, kind):
+    column = pyarrow.array(TEXTS)
+    column = column.dictionary_encode() if kind == "dictionary" else column.cast(getattr(pyarrow, kind)())
+    assert read(write(tmp_path / "a.parquet", as_parquet(column))) == TEXTS
+
+
+def test_bytes_in_parquet_are_no_text(tmp_path):
+    path = write(tmp_path / "a.parquet", as_parquet([b"a"]))
+    assert error(path) == f"{path}: expected texts in the column 'text', found 'binary'"
+
+
+def test_a_mark_blank_lines_and_line_ends_of_windows_are_no_text(tmp_path):
+    rows = b'\xef\xbb\xbf{"text": "a\\u0000"}\r\n\r\n \t{"text": "b\\r"} \n\n'
+    assert read(write(tmp_path / "a.jsonl", rows)) == ["a\0", "b\r"]
+    assert read(write(tmp_path / "a.csv", b'\xef\xbb\xbf\ntext\r\na\0\r\n\r\n"b\r"\n')) == ["a\0", "b\r"]
+    assert error(write(tmp_path / "b.jsonl", b'\n\n{"text": 1}')).endswith(
+        ": row 3: expected a text in 'text', found a number"
+    )
+
+
+@pytest.mark.parametrize("text", ["a\\ud800", "\\uDFFF", "\\udc00\\ud800"])
+def test_half_a_character_in_json_is_named(tmp_path, text):
+    path = write(tmp_path / "a.jsonl", f'{{"text": "\\ud83d\\ude00"}}\n{{"text": "{text}"}}\n'.encode())
+    assert f"{path}: row 2: expected valid Unicode in 'text', found \\ud" in error(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b'text\n"a"b\n', "line 2: expected rows of CSV, found: ',' expected after '\"'"),
+        (b'text\na\n"b\nc', "line 4: expected rows of CSV, found: unexpected end of data"),
+        (b"n,text\n1,a\n2\n", "line 3: expected 2 columns, as in the header, found 1"),
+        (b"n;text\n1;a\n", "expected a column 'text', found the columns n;text"),
+        (
+            b"\n" + b"".join(b"column %d," % n for n in range(999)) + b"\n",
+            "expected a column 'text', found 1000 others",
+        ),
+    ],
+)
+def test_rows_of_csv_that_fit_no_header_are_named(tmp_path, content, found):
+    path = write(tmp_path / "a.csv", content)
+    assert error(path) == f"{path}: {found}"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf16_is_named(tmp_path, name, encoding):
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    path = write(tmp_path / name, mark + "text\n".encode(encoding))
+    assert error(path).endswith("; is it UTF-16?")
+
+
+def zstd_frame(content, **options):
+    return zstandard.ZstdCompressor(write_checksum=True, **options).compress(content)
+
+
+def long_window(content, log):
+    parameters = zstandard.ZstdCompressionParameters.from_level(1, window_log=log)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    return compressor.compress(content) + compressor.flush()
+
+
+SKIPPED = b"\x50\x2a\x4d\x18\x05\0\0\0hello"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt.gz", gzip.compress(b"a") + gzip.compress(b"") + gzip.compress(b"b")),
+        ("a.txt.gz", gzip.compress(b"ab") + b"\0" * 700),
+        ("a.txt.zst", zstd_frame(b"a") + zstd_frame(b"") + zstd_frame(b"b", write_content_size=False)),
+        ("a.txt.zst", SKIPPED + zstd_frame(b"a") + SKIPPED + zstd_frame(b"b") + SKIPPED),
+        ("a.txt.zst", long_window(b"ab", 27)),
+    ],
+)
+def test_what_gzip_and_zstd_call_whole_is_read(tmp_path, name, content):
+    assert read(write(tmp_path / name, content)) == ["ab"]
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b""), zstd_frame(b""), SKIPPED])
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_nothing_compressed_is_no_document(tmp_path, kind, content):
+    assert read(write(tmp_path / f"a.{kind}.{'gz' if content[0] == 0x1F else 'zst'}", content)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("a.txt.gz", b"", "expected gzip data, found no byte"),
+        ("a.txt.zst", b"", "expected zstd data, found no byte"),
+        ("a.txt.gz", gzip.compress(b"a") + gzip.compress(b"b")[:5], "Compressed file ended before"),
+        ("a.txt.gz", gzip.compress(b"a")[:-8] + b"1234" + gzip.compress(b"a")[-4:], "CRC check failed"),
+        ("a.txt.gz", gzip.compress(b"a") + b"garbage", "Not a gzipped file"),
+        ("a.txt.gz", b"plain", "Not a gzipped file"),
+        ("a.txt.zst", zstd_frame(b"a") + zstd_frame(b"b")[:3], "Truncated compressed stream"),
+        ("a.txt.zst", zstd_frame(b"a") + SKIPPED[:-2], "Truncated compressed stream"),
+        ("a.txt.zst", zstd_frame(b"a")[:-4] + b"1234", "ZSTD decompress failed: Restored data doesn't match checksum"),
+        ("a.txt.zst", b"plain", "ZSTD decompress failed: Unknown frame descriptor"),
+        ("a.txt.zst", long_window(b"a", 31), "decompress it with zstd -d --long=31 --memory=2048MB"),
+    ],
+)
+def test_what_gzip_and_zstd_refuse_is_named(tmp_path, name, content, found):
+    path = write(tmp_path / name, content)
+    assert error(path).startswith(f"{path}: cannot be read: ") and found in error(path)
+
+
+def test_checksums_of_pages_of_parquet_are_looked_at(tmp_path):
+    table = pyarrow.table({"text": ["secret"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", write_page_checksum=True, compression="none")
+    content = (tmp_path / "a.parquet").read_bytes()
+    assert "CRC" in error(write(tmp_path / "a.parquet", content.replace(b"secret", b"public", 1)))
+
+
+def mutated(content, generator):
+    """The content with one to three small changes: bits, bytes cut out or doubled, pieces that mean something."""
+    pieces = [
+        b'"',
+        b"\\",
+        b"\n",
+        b"\r",
+        b",",
+        b"{",
+        b"}",
+        b"[",
+        b"\0",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\\ud800",
+        b"text",
+        b"null",
+    ]
+    for _ in range(generator.randint(1, 3)):
+        first, length = generator.randrange(len(content) + 1), generator.randint(1, 9)
+        after = content[first + length :]
+        change = generator.choice(["flip", "cut", "double", "insert", "replace", "end"])
+        if change == "flip" and first < len(content):
+            after = bytes([content[first] ^ 1 << generator.randrange(8)]) + content[first + 1 :]
+        elif change == "double":
+            after = content[first : first + length] * 2 + after
+        elif change == "insert":
+            after = generator.choice(pieces) + content[first:]
+        elif change == "replace":
+            after = generator.choice(pieces) + after
+        elif change == "end":
+            after = b""
+        content = content[:first] + after
+    return content
+
+
+def json_by_rows(path):
+    rows = path.read_bytes().decode("utf-8-sig").split("\n")
+    rows = [json.loads(row, object_pairs_hook=list) for row in rows if row.strip(" \t\r")]
+    texts = [[value for key, value in row if key == "text"] for row in rows]
+    assert all(len(found) == 1 for found in texts)
+    return [text for (text,) in texts]
+
+
+def csv_by_arrow(path):
+    options = pyarrow.csv.ConvertOptions(column_types={"text": pyarrow.string()}, include_columns=["text"])
+    parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    try:
+        return pyarrow.csv.read_csv(path, parse_options=parsing, convert_options=options)["text"].to_pylist()
+    except pyarrow.ArrowInvalid as refused:
+        assert "Empty CSV" in str(refused)
+        return []
+
+
+def parquet_by_duckdb(path):
+    try:
+        return [text for (text,) in duckdb.read_parquet(str(path), hive_partitioning=False).project("text").fetchall()]
+    except duckdb.Error:  # it reads less of damaged files
+        return None
+
+
+SMALL = ["one", "zwei, 'quoted'", '"drei"', "четыре 👩", "", "five\nlines"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "otherwise"),
+    [
+        ("a.txt", "\ufeffzwei, четыре 👩\n".encode(), lambda path: [path.read_bytes().decode("utf-8-sig")]),
+        ("a.jsonl", as_jsonl(SMALL), json_by_rows),
+        ("a.csv", as_csv(SMALL), csv_by_arrow),
+        ("a.parquet", as_parquet(SMALL), parquet_by_duckdb),
+        ("a.jsonl.gz", gzip.compress(as_jsonl(SMALL)), lambda path: SMALL),
+        ("a.csv.gz", gzip.compress(as_csv(SMALL)), lambda path: SMALL),
+        ("a.jsonl.zst", zstd_frame(as_jsonl(SMALL)) + SKIPPED, lambda path: SMALL),
+        ("a.csv.zst", zstd_frame(as_csv(SMALL)) + SKIPPED, lambda path: SMALL),
+    ],
+    ids=["txt", "jsonl", "csv", "parquet", "jsonl.gz", "csv.gz", "jsonl.zst", "csv.zst"],
+)
+def test_a_changed_file_gives_what_others_read_in_it_or_one_line(tmp_path, name, content, otherwise):
+    generator = random.Random(name)
+    assert otherwise(write(tmp_path / name, content)) == read(tmp_path / name)
+    texts = 0
+    for number in range(300):
+        path = write(tmp_path / f"{number}{name}", mutated(content, generator))
+        try:
+            found = read(path)
+        except UserError as refused:
+            assert str(refused).startswith(f"{path}: ") and "\n" not in str(refused)
+        else:
+            expected = otherwise(path)
+            texts += expected is not None
+            assert found == expected or expected is None, path.read_bytes()
+    assert 0 < texts < 300
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", "a.parquet.gz", "a.gz", "a.json"])

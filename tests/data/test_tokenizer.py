@@ -6,11 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
-from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from perlayer.data.corpus import read_corpus
-from perlayer.data.tokenizer import BOS, EOS, load_tokenizer, spread, train_tokenizer
+from perlayer.data.tokenizer import (
+    BOS,
+    BYTE_LEVEL,
+    EOS,
+    EVERY_BYTE,
+    load_published_tokenizer,
+    load_tokenizer,
+    spread,
+    train_tokenizer,
+)
 from perlayer.errors import UserError
 
 
@@ -173,7 +182,131 @@ def test_a_tokenizer_that_does_not_tell_its_bytes_is_an_error(tmp_path):
         load_tokenizer(tmp_path).bytes_per_token(300)
 
 
-@pytest.mark.parametrize("source", ["./absent", "/no/such/tokenizer.json", "a/b/c", "tokenizer.json"])
+def test_the_bytes_of_pieces_are_those_of_the_library():
+    for piece, token in pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str("é\n a"):
+        assert (bytes(BYTE_LEVEL[character] for character in piece), token) == ("é\n a".encode(), (0, 4))
+    assert set(BYTE_LEVEL) == set(pre_tokenizers.ByteLevel.alphabet())
+    # All bytes that UTF-8 has: without 0xc0, 0xc1 and those from 0xf5 on.
+    assert {byte for character in EVERY_BYTE for byte in character.encode()} == {*range(0xF5)} - {0xC0, 0xC1}
+
+
+BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False)
+LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pre_tokenizer": pre_tokenizers.Sequence([pre_tokenizers.Digits(True), BYTES])},  # SmolLM2's
+        {
+            "pre_tokenizer": pre_tokenizers.Sequence(
+                [
+                    pre_tokenizers.Split(Regex(LLAMA3), "isolated"),
+                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+                ]
+            )
+        },  # Llama 3's
+        {"pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=True)},
+        {"decoder": None},
+        {"added": [AddedToken("  "), AddedToken("hello", single_word=True)]},  # as GPT-NeoX has for spaces
+        {"added": [AddedToken("<pad>", lstrip=True, rstrip=True, special=True)]},
+    ],
+)
+def test_a_tokenizer_that_keeps_every_byte_is_taken(tmp_path, texts, changes):
+    loaded = load_tokenizer(changed(tmp_path, **changes))
+    for text, ids in zip(texts, loaded.encode(texts)):
+        assert b"".join(loaded.pieces[token] for token in ids).removeprefix(b" ") == text.encode().removeprefix(b" ")
+
+
+def changed(folder, added=(), **changes):
+    """A byte-level tokenizer with other parts, or with more added tokens."""
+    existing(folder, {"bos_token": "<start>", "eos_token": "<stop>"}, **changes)
+    backend = Backend.from_file(str(folder / "tokenizer.json"))
+    backend.add_tokens(list(added))
+    backend.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+NORMALIZERS = ["NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents", "Nmt", "BertNormalizer"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        *(({"normalizer": getattr(normalizers, name)()}, f"take {name} out of the normalizer") for name in NORMALIZERS),
+        ({"normalizer": normalizers.Replace(Regex(" {2,}"), " ")}, "take Replace out of the normalizer"),
+        (
+            {"pre_tokenizer": pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), BYTES])},
+            "its pre_tokenizer leaves characters out",
+        ),
+        (
+            {"pre_tokenizer": pre_tokenizers.Sequence([pre_tokenizers.Split(" ", "removed"), BYTES])},
+            "its pre_tokenizer leaves characters out",
+        ),
+        ({"added": [AddedToken("hello", lstrip=True)]}, "its added token 'hello' takes more than its name"),
+        ({"added": [AddedToken("hello", rstrip=True)]}, "its added token 'hello' takes more than its name"),
+        ({"added": [AddedToken("e", special=True)]}, "its BPE has no token for some bytes, or tokens that stand for"),
+        ({"model": models.BPE({"a": 0}, [])}, "its BPE has no token for some bytes"),
+        ({"model": models.BPE({"a": 0}, [], unk_token="a")}, "its BPE has no token for some bytes"),
+        ({"model": models.BPE({"a</w>": 0}, [], end_of_word_suffix="</w>")}, "its BPE has no token for some bytes"),
+        (
+            {"model": models.BPE({"a": 0}, [], unk_token="b")},
+            "one that reads every text, found: Unk token `b` not found",
+        ),
+    ],
+)
+def test_a_tokenizer_that_loses_bytes_is_refused_for_texts_of_our_own(tmp_path, changes, found):
+    folder = changed(tmp_path, **changes)
+    with pytest.raises(UserError) as caught:
+        load_tokenizer(folder)
+    assert str(caught.value).startswith(f"{folder}: expected a tokenizer that keeps every byte") or "Unk" in found
+    assert found in str(caught.value) and "\n" not in str(caught.value)
+    assert load_published_tokenizer(folder).bos_id is None  # as the model reads
+
+
+@pytest.mark.parametrize("load", [load_tokenizer, load_published_tokenizer])
+def test_a_tokenizer_reads_a_text_always_alike(corpus, tmp_path, load):
+    train_tokenizer(read_corpus(corpus), 400).save(tmp_path / "t")
+    description = json.loads((tmp_path / "t/tokenizer.json").read_text())
+    description["model"]["dropout"] = 0.5
+    (tmp_path / "t/tokenizer.json").write_text(json.dumps(description))
+    texts = [text for group in read_corpus(corpus) for text in group]
+    assert len({tuple(np.concatenate(load(tmp_path / "t").encode(texts))) for _ in range(3)}) == 1
+    load_tokenizer(tmp_path / "t").save(tmp_path / "t")
+    assert json.loads((tmp_path / "t/tokenizer.json").read_text())["model"]["dropout"] is None
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ("[]", r"tokenizer_config.json: expected an object, found \[\]"),
+        ('{"eos_token": 5}', "tokenizer_config.json: eos_token: expected a str, found 5"),
+        ('{"eos_token": ["<stop>"]}', "tokenizer_config.json: eos_token: expected a str, found"),
+        ('{"tokenizer_class": []}', "tokenizer_config.json: tokenizer_class: expected a str, found"),
+        ('{"add_bos_token": "no"}', "tokenizer_config.json: add_bos_token: expected a bool, found 'no'"),
+        ('{"eos_token": {"lstrip": true}}', "expected a eos_token named in its tokenizer_config.json, found none"),
+        ("[" * 100_000, "tokenizer_config.json: not valid JSON: "),
+        ("{", "tokenizer_config.json: not valid JSON: "),
+    ],
+)
+def test_a_configuration_that_says_nothing_sensible_is_named(tmp_path, config, found):
+    (existing(tmp_path) / "tokenizer_config.json").write_text(config)
+    with pytest.raises(UserError, match=found):
+        load_published_tokenizer(tmp_path)
+
+
+def test_a_panic_of_the_library_is_one_line(tmp_path):
+    existing(tmp_path, {"bos_token": "<start>", "eos_token": "<stop>"}, pieces=["ab"])
+    description = json.loads((tmp_path / "tokenizer.json").read_text())
+    description["model"] |= {"continuing_subword_prefix": "##", "merges": [["a", "b"]]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(description))
+    with pytest.raises(
+        UserError, match="tokenizer.json: expected a tokenizer.json, found: byte index 2 is out of bounds"
+    ):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("source", ["./absent", "/no/such/tokenizer.json", "a/b/c", "tokenizer.json", "a" * 5000])
 def test_a_path_without_a_tokenizer_is_named(source):
     with pytest.raises(UserError, match=f"^data.tokenizer: expected a tokenizer.json, .*, found '{source}'$"):
         load_tokenizer(source)

@@ -2,6 +2,8 @@ import json
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, normalizers
 
 from perlayer.data import corpus as corpus_module
 from perlayer.data.corpus import build_corpus, read_corpus
@@ -57,6 +59,36 @@ def test_a_vocabulary_beyond_uint16_is_written_whole(tokens, corpus, tmp_path):
 def test_a_tokenizer_with_more_tokens_than_the_model_is_an_error(tokens, corpus, tmp_path):
     with pytest.raises(UserError, match="^data.vocab_size: expected at least the 300 of .*/tokenizer, found 299$"):
         tokenize(corpus, str(tokens.parent / "tokenizer"), 299, tmp_path / "tokenizer", tmp_path / "tokens")
+
+
+def test_a_document_that_loses_bytes_is_an_error(tokens, tmp_path):
+    backend = Backend.from_file(str(tokens.parent / "tokenizer/tokenizer.json"))
+    backend.normalizer = normalizers.Replace("a name that only one text has", "")
+    backend.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "a.jsonl").write_text(
+        "".join(f'{{"text": "{text}"}}\n' for text in ("one", "a name that only one text has."))
+    )
+    build_corpus(str(tmp_path / "a.jsonl"), "text", tmp_path / "corpus")
+    with pytest.raises(
+        UserError, match="corpus: document 2: expected .* keeps its 30 bytes, found one that makes 1 of"
+    ):
+        tokenize(tmp_path / "corpus", str(tmp_path / "tokenizer.json"), 300, tmp_path / "made", tmp_path / "tokens")
+    assert not (tmp_path / "tokens").exists()
+
+
+def test_a_mark_that_stands_for_a_space_may_stand_in_a_text(tmp_path):
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581"]
+    backend = Backend(
+        models.BPE({piece: i for i, piece in enumerate(pieces)}, [], unk_token="<unk>", byte_fallback=True)
+    )
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    backend.add_special_tokens(["<unk>", "<s>", "</s>"])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "a.jsonl").write_text('{"text": "a \\u2581\\u2582"}\n{"text": "b"}\n')
+    build_corpus(str(tmp_path / "a.jsonl"), "text", tmp_path / "corpus")
+    _, sizes = tokenize(tmp_path / "corpus", str(tmp_path), 300, tmp_path / "made", tmp_path / "tokens")
+    # By hand: two spaces more, and two bytes less for the mark that became one.
+    assert (sizes["corpus"].text_bytes, sizes["corpus"].token_bytes) == (9, 9 + 2 - 2)
 
 
 def test_a_validation_text_is_tokenized_beside(tmp_path):

@@ -118,6 +118,19 @@ def test_documents_end_with_eos():
     assert (mask.diagonal() == 0).all()
 
 
+def test_a_token_that_is_bos_and_eos_stands_in_one_document_with_its_text():
+    own = torch.tensor([[9, 5, 6, EOS, 9, 7, EOS, 9, 8, EOS, 9, 5]])  # 9 begins each document
+    one = torch.where(own == 9, EOS, own)
+    for cut in range(own.shape[1]):  # a sequence begins and ends anywhere
+        expected = document_ids(own[:, cut:], EOS)
+        assert torch.equal(document_ids(one[:, cut:], EOS, bos_is_eos=True), expected)
+        assert torch.equal(attention_mask(one[:, :cut], EOS, True), attention_mask(own[:, :cut], EOS))
+    whole = document_ids(one, EOS, bos_is_eos=True)
+    assert whole.tolist() == [[0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3]]
+    decoder, other = model(bos_is_eos=True), model()
+    assert torch.equal(decoder.mask(one), other.mask(own))
+
+
 def test_without_blocking_attention_is_plain_causal():
     decoder = model(block_cross_document=False)
     assert decoder.mask(torch.tensor([[3, EOS, 4]])) is None

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -28,6 +29,13 @@ def test_a_model_comes_back_bit_for_bit(folder):
     assert loaded.config == CONFIG
     for name, value in first.state_dict().items():
         assert torch.equal(value, loaded.state_dict()[name])
+
+
+def test_that_bos_is_eos_comes_back_and_is_said_only_where_it_holds(folder):
+    assert "bos_is_eos" not in json.loads((folder / "config.json").read_text())["perlayer"]
+    config = dataclasses.replace(CONFIG, bos_is_eos=True)
+    save_model(folder, Decoder(config), auxiliary_readouts(config, 0))
+    assert load_model(folder).config == config
 
 
 def test_readouts_are_named_by_layer(folder):

@@ -74,7 +74,8 @@ def publish(
 
 def anatomize(decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path) -> dict[str, list[Number]]:
     """The numbers of every diagnostic, by name; a new one is a line here."""
-    text = HeldOutText.of(held_out_rows(shards, settings.sequences), decoder.config.eos_id)
+    rows = held_out_rows(shards, settings.sequences)
+    text = HeldOutText.of(rows, decoder.config.eos_id, decoder.config.bos_is_eos)
     sample = text.first(settings.recovery_sequences)
     training = torch.from_numpy(read_split(shards, "train")[: settings.recovery_steps * settings.recovery_batch])
     trained, initial = layer_matrices(decoder), initial_matrices(decoder, seed)

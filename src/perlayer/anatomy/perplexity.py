@@ -30,14 +30,14 @@ class HeldOutText:
     targets: Tensor  # float64 (documents,), how many each document has
 
     @classmethod
-    def of(cls, rows: Tensor, eos_id: int) -> HeldOutText:
-        """Find the documents, each of which ends with EOS.
+    def of(cls, rows: Tensor, eos_id: int, bos_is_eos: bool = False) -> HeldOutText:
+        """Find the documents, as `document_ids` does.
 
         Raises:
             UserError: there are fewer than two, which have no interval.
         """
         targets = rows[:, 1:]
-        documents = document_ids(targets.reshape(1, -1), eos_id).long().view(targets.shape)
+        documents = document_ids(targets.reshape(1, -1), eos_id, bos_is_eos).long().view(targets.shape)
         text = cls(rows, documents, torch.bincount(documents.flatten()).double())
         if len(text.targets) < 2:
             raise UserError(

@@ -14,11 +14,16 @@ LEAST_VOCAB_SIZE = 258
 
 LARGEST_VOCAB_SIZE = 10_000_000
 
+
+def _is_name(value: str | None) -> bool:
+    return value is None or bool(value) and value.isprintable()
+
+
 _CHECKS = {
-    "corpus": (bool, "a name, path, glob or URL"),
+    "corpus": (_is_name, "a name, path, glob or URL"),
     "text_column": (bool, "the name of a column"),
-    "validation": (lambda value: value is None or value != "", "a name, path, glob or URL, or null"),
-    "tokenizer": (lambda value: value is None or value != "", "a tokenizer.json, folder or hub name, or null"),
+    "validation": (_is_name, "a name, path, glob or URL, or null"),
+    "tokenizer": (_is_name, "a tokenizer.json, folder or hub name, or null"),
     "vocab_size": (
         lambda value: LEAST_VOCAB_SIZE <= value <= LARGEST_VOCAB_SIZE,
         f"a whole number of at least {LEAST_VOCAB_SIZE} (256 bytes, beginning and end of document) "

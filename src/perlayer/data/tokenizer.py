@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perlayer.errors import UserError
+from perlayer.errors import UserError, shortened
 from perlayer.store import fresh_folder
 
 if TYPE_CHECKING:
@@ -28,6 +31,29 @@ TRAINING_BYTES = 2**30
 # Classes of transformers that begin a text as `add_bos_token` says, True where it is absent, whatever template
 # tokenizer.json holds; the others begin it by that template.
 BEGUN_BY_CONFIG = frozenset(f"{name}Tokenizer{kind}" for name in ("Llama", "CodeLlama") for kind in ("", "Fast"))
+
+# What a byte-level piece writes for each byte: itself where Latin-1 prints it, else a character from 256 on.
+PRINTED = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+BYTE_LEVEL = {chr(byte): byte for byte in PRINTED}
+BYTE_LEVEL |= {chr(256 + number): byte for number, byte in enumerate(sorted({*range(256)} - {*PRINTED}))}
+
+# Texts that tokenizers change, and characters of which UTF-8 makes every byte that it has.
+TEXTS_OF_ALL_KINDS = (
+    "e\u0301 \ufb01 \uff21 \u212b",
+    "The Quick BROWN fox",
+    "  two  spaces\t\ttabs\n\n\nlines\r\n ",
+    " ",
+    "\n",
+    "naïve ÉCOLE İstanbul straße",
+    "Привет עברית العربية",
+    "日本語の文章。한국어 ไทย हिन्दी",
+    "\U0001f469\u200d\U0001f467 \u200b\u00a0\u2028\ufeff\ufffd",
+    "12345 3.14 007 1,000",
+    "don't -- \"quoted\" ``x'' (a) [b] {c} <d> &amp; #e @f $g %h ^i *j _k ~l |m \\n",
+    "<0x0A> <unk> <s> </s>",
+    "word" * 50,
+)
+EVERY_BYTE = [chr(code) for code in (*range(0x800), *range(0x800, 0xD800, 0x800), *range(0xE000, 0x110000, 0x1000))]
 
 
 @dataclass(frozen=True)
@@ -47,36 +73,52 @@ class Tokenizer:
         """Token ids of each text between BOS, if there is one, and EOS, int64.
 
         What a text says is always text: the name of a special token in it becomes ordinary tokens. Uses every core.
+
+        Raises:
+            UserError: the tokenizer has no token for a text.
         """
-        encodings = self.backend.encode_batch_fast(texts, add_special_tokens=False)
+        with _its_errors("the tokenizer: expected one that reads every text"):
+            encodings = self.backend.encode_batch_fast(texts, add_special_tokens=False)
         beginning = [] if self.bos_id is None else [self.bos_id]
         return [np.array([*beginning, *encoding.ids, self.eos_id]) for encoding in encodings]
 
-    def bytes_per_token(self, vocab_size: int) -> np.ndarray:
-        """How many UTF-8 bytes of text each id stands for: int32, shape (vocab_size,).
+    @functools.cached_property
+    def pieces(self) -> list[bytes]:
+        """The UTF-8 bytes of text that each id stands for; none for special tokens and ids without a token.
 
-        Special tokens and ids without a token stand for none. Exact for byte-level BPE; a tokenizer that changes the
-        text first (a normalizer, a space put before it) counts the changed text.
+        Exact for byte-level BPE; a tokenizer that changes the text first (a normalizer, a space put before it) has
+        those of the changed text, and one that writes spaces as U+2581 reads that character as a space.
 
         Raises:
-            UserError: the pieces of this tokenizer do not tell their bytes.
+            UserError: this tokenizer does not tell the bytes of its pieces.
         """
         description = json.loads(self.backend.to_str())
         if "ByteLevel" in _kinds(description["pre_tokenizer"]):
-            length = len  # each character of a piece is one byte
+            read = _byte_level_piece
         elif description["model"].get("byte_fallback"):
-            length = _byte_fallback_length
+            read = _byte_fallback_piece
         else:
             raise UserError(
                 f"data.tokenizer: expected a byte-level or byte-fallback tokenizer, so that bits per byte can be "
                 f"counted, found {description['model']['type']} without bytes"
             )
-        sizes = np.zeros(vocab_size, np.int32)
+        pieces = [b""] * self.size
         for piece, token in self.backend.get_vocab(with_added_tokens=False).items():
-            sizes[token] = length(piece)
+            pieces[token] = read(piece)
         for token, added in self.backend.get_added_tokens_decoder().items():
-            sizes[token] = 0 if added.special else len(added.content.encode("utf-8"))
-        sizes[[token for token in (self.bos_id, self.eos_id) if token is not None]] = 0
+            pieces[token] = b"" if added.special else added.content.encode()
+        for token in {self.bos_id, self.eos_id} - {None}:
+            pieces[token] = b""
+        return pieces
+
+    def bytes_per_token(self, vocab_size: int) -> np.ndarray:
+        """How many bytes each of `pieces` has, and none beyond them: int32, shape (vocab_size,).
+
+        Raises:
+            UserError: this tokenizer does not tell the bytes of its pieces.
+        """
+        sizes = np.zeros(vocab_size, np.int32)
+        sizes[: self.size] = [len(piece) for piece in self.pieces]
         return sizes
 
     def save(self, folder: str | Path) -> None:
@@ -131,10 +173,10 @@ def load_tokenizer(source: str | Path) -> Tokenizer:
     """Load an existing tokenizer: a tokenizer.json, a local folder that holds one, or a name on the Hugging Face hub.
 
     BOS and EOS are those of tokenizer_config.json or special_tokens_map.json beside it; a tokenizer.json alone may
-    name them as is usual.
+    name them as is usual. Every byte of a text must stay in its tokens.
 
     Raises:
-        UserError: no such tokenizer, it cannot be read, or it has no BOS or EOS.
+        UserError: no such tokenizer, it cannot be read, it has no BOS or EOS, or it loses bytes.
     """
     backend, described = _load(_find(str(source)))
     return _tokenizer(backend, described.get("bos_token"), described.get("eos_token"), str(source))
@@ -144,7 +186,7 @@ def load_published_tokenizer(folder: str | Path) -> Tokenizer:
     """Load the tokenizer in the folder of a published model.
 
     Documents begin as it begins a text itself in transformers: Llama's with a BOS, Qwen3's with nothing. EOS is found
-    as `load_tokenizer` finds it.
+    as `load_tokenizer` finds it. What it loses of a text (Qwen3's makes NFC of it) the model has never seen.
 
     Raises:
         UserError: there is no tokenizer.json, it cannot be read, it has no EOS, or more than one token begins a text.
@@ -163,10 +205,8 @@ def _load(paths: list[Path]) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
     from tokenizers import Tokenizer as Backend
 
     path, *configs = paths
-    try:
+    with _its_errors(f"{path}: expected a tokenizer.json"):
         backend = Backend.from_file(str(path))
-    except Exception as error:  # tokenizers raises plain Exception
-        raise UserError(f"{path}: expected a tokenizer.json, found: {' '.join(str(error).split())[:200]}") from None
     described = {}
     for config in configs:
         described = _describe(config) | described
@@ -180,7 +220,57 @@ def _load(paths: list[Path]) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
 def _tokenizer(backend: tokenizers.Tokenizer, bos: str | None, eos: str | None, source: str) -> Tokenizer:
     ids = [_special_id(backend, key, name, source) for key, name in (("bos_token", bos), ("eos_token", eos))]
     _take_text_whole(backend)
-    return Tokenizer(backend, *ids)
+    tokenizer = Tokenizer(backend, *ids)
+    _require_every_byte(tokenizer, source)
+    return tokenizer
+
+
+def _require_every_byte(tokenizer: Tokenizer, source: str) -> None:
+    """Check that the tokens of texts of all kinds hold their bytes; a space put before a text is no loss.
+
+    Raises:
+        UserError: bytes are lost or changed; the message names the part of the tokenizer that does it.
+    """
+    backend = tokenizer.backend
+    added = [token.content for token in backend.get_added_tokens_decoder().values()]
+    # Each by itself, as nothing else may stand in a text, and all together.
+    texts = [*TEXTS_OF_ALL_KINDS, *EVERY_BYTE, *added, *(f"a  {content}  a" for content in added)]
+    texts.append(" ".join(texts))
+    for text, ids in zip(texts, tokenizer.encode(texts)):
+        read = b"".join(tokenizer.pieces[token] for token in ids.tolist())
+        if read not in (text.encode(), b" " + text.encode()):
+            raise UserError(
+                f"{source}: expected a tokenizer that keeps every byte of a text, found one that reads "
+                f"{ascii(text)[:60]} as {ascii(read.decode(errors='replace'))[:60]}: {_what_changes(backend, text)}"
+            )
+
+
+def _what_changes(backend: tokenizers.Tokenizer, text: str) -> str:
+    """The part of a tokenizer that changes a text, and what to do."""
+    description = json.loads(backend.to_str())
+    normalized = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
+    if normalized.replace("\u2581", " ") not in (text, " " + text):
+        kinds = ", ".join(sorted(_kinds(description["normalizer"]) - {"Sequence", "Prepend", "Replace"}) or ["Replace"])
+        return f"take {kinds} out of the normalizer in tokenizer.json"
+    if backend.pre_tokenizer is not None:
+        spans = [span for _, span in backend.pre_tokenizer.pre_tokenize_str(normalized)]
+        if [0, *(end for _, end in spans)] != [*(start for start, _ in spans), len(normalized)]:
+            return "its pre_tokenizer leaves characters out; take that out of tokenizer.json"
+    for token in backend.get_added_tokens_decoder().values():
+        if token.content in text and not token.special:
+            return f"its added token {token.content!r} takes more than its name; mark it special in tokenizer.json"
+    return f"its {description['model']['type']} has no token for some bytes, or tokens that stand for something else"
+
+
+@contextlib.contextmanager
+def _its_errors(expected: str) -> Iterator[None]:
+    """Raise as `UserError` what tokenizers raises: plain Exception, and for a panic no Exception at all."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise UserError(f"{expected}, found: {_one_line(error)}") from None
 
 
 def _special_id(backend: tokenizers.Tokenizer, key: str, name: str | None, source: str) -> int:
@@ -192,9 +282,11 @@ def _special_id(backend: tokenizers.Tokenizer, key: str, name: str | None, sourc
 
 
 def _take_text_whole(backend: tokenizers.Tokenizer) -> None:
-    """Encode documents whole, and the names of special tokens in them as text."""
+    """Encode documents whole and always alike, and the names of special tokens in them as text."""
     backend.no_truncation()
     backend.no_padding()
+    if getattr(backend.model, "dropout", None):
+        backend.model.dropout = None
     backend.encode_special_tokens = True
 
 
@@ -216,10 +308,8 @@ CONFIGS = ("tokenizer_config.json", "special_tokens_map.json")
 
 def _find(source: str) -> list[Path]:
     """The path of tokenizer.json and of those of its configuration files that exist."""
-    path = Path(source)
-    if path.is_dir():
-        path = path / "tokenizer.json"
-    if path.is_file():
+    path = Path(source, "tokenizer.json") if os.path.isdir(source) else Path(source)
+    if os.path.isfile(path):
         return [path, *(path.with_name(name) for name in CONFIGS if path.with_name(name).is_file())]
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", source) or path.name == "tokenizer.json":
         raise UserError(f"data.tokenizer: expected a tokenizer.json, a folder with one or a hub name, found {source!r}")
@@ -246,14 +336,26 @@ def _download(name: str) -> list[Path]:
 
 
 def _describe(path: Path) -> dict[str, Any]:
-    """What a configuration file says of the beginning and the end of a text, where it says it."""
+    """What a configuration file says of the beginning and the end of a text, where it says it.
+
+    Raises:
+        UserError: the file cannot be read, or says it in another form than transformers does.
+    """
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON: {error}") from None
-    said = {key: config.get(key) for key in ("bos_token", "eos_token", "tokenizer_class", "add_bos_token")}
-    said = {key: value["content"] if isinstance(value, dict) else value for key, value in said.items()}
-    return {key: value for key, value in said.items() if value not in (None, "")}
+    except (ValueError, RecursionError, OSError) as error:
+        raise UserError(f"{path}: not valid JSON: {_one_line(error)}") from None
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: expected an object, found {shortened(config)}")
+    said = {}
+    for key, kind in (("bos_token", str), ("eos_token", str), ("tokenizer_class", str), ("add_bos_token", bool)):
+        value = config.get(key)
+        value = value.get("content") if isinstance(value, dict) else value
+        if value not in (None, "") and not isinstance(value, kind):
+            raise UserError(f"{path}: {key}: expected a {kind.__name__}, found {shortened(value)}")
+        if value not in (None, ""):
+            said[key] = value
+    return said
 
 
 def _kinds(component: dict[str, Any] | None) -> set[str]:
@@ -266,8 +368,17 @@ def _kinds(component: dict[str, Any] | None) -> set[str]:
     return kinds
 
 
-def _byte_fallback_length(piece: str) -> int:
+def _byte_level_piece(piece: str) -> bytes:
+    """Bytes of a byte-level piece: each of its characters is one; a character of another alphabet counts as one too."""
+    return bytes(BYTE_LEVEL.get(character, 0) for character in piece)
+
+
+def _byte_fallback_piece(piece: str) -> bytes:
     """Bytes of a SentencePiece piece: <0xNN> is one byte, and U+2581 stands for a space."""
     if re.fullmatch(r"<0x[0-9A-F]{2}>", piece):
-        return 1
-    return len(piece.replace("\u2581", " ").encode("utf-8"))
+        return bytes([int(piece[3:5], 16)])
+    return piece.replace("\u2581", " ").encode()
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]

@@ -11,7 +11,7 @@ import numpy as np
 from perlayer.data.corpus import VALIDATION, corpus_bytes, read_corpus
 from perlayer.data.folders import ArrayWriter, read_array
 from perlayer.data.tokenizer import Tokenizer, load_published_tokenizer, load_tokenizer, spread, train_tokenizer
-from perlayer.errors import UserError
+from perlayer.errors import UserError, shortened
 from perlayer.store import fresh_folder, verified
 
 
@@ -76,8 +76,8 @@ def tokenize(
         The tokenizer, and the sizes under `corpus` and, if there is one, `validation`.
 
     Raises:
-        UserError: the corpus or tokenizer cannot be read, the tokenizer has more than `vocab_size` tokens, or a
-            folder cannot be written.
+        UserError: the corpus or tokenizer cannot be read, the tokenizer has more than `vocab_size` tokens or loses
+            bytes of a document, or a folder cannot be written.
     """
     if tokenizer is None:
         made = train_tokenizer(spread(read_corpus(corpus), corpus_bytes(corpus)), vocab_size)
@@ -87,7 +87,7 @@ def tokenize(
         raise UserError(f"data.vocab_size: expected at least the {made.size} of {tokenizer}, found {vocab_size}")
     bytes_per_token = made.bytes_per_token(vocab_size)
     made.save(tokenizer_folder)
-    return made, _write_folder(made, Path(corpus), tokens_folder, bytes_per_token)
+    return made, _write_folder(made, Path(corpus), tokens_folder, bytes_per_token, every_byte=True)
 
 
 def tokenize_as_published(
@@ -118,7 +118,7 @@ def tokenize_as_published(
         bytes_per_token = tokenizer.bytes_per_token(vocab_size)
     except UserError:
         bytes_per_token = np.zeros(vocab_size, np.int32)
-    return _write_folder(tokenizer, Path(corpus), tokens_folder, bytes_per_token)
+    return _write_folder(tokenizer, Path(corpus), tokens_folder, bytes_per_token, every_byte=False)
 
 
 def read_tokens(folder: str | Path) -> Tokens:
@@ -140,22 +140,23 @@ def read_vocabulary(folder: str | Path) -> Vocabulary:
 
 
 def _write_folder(
-    tokenizer: Tokenizer, corpus: Path, tokens_folder: str | Path, bytes_per_token: np.ndarray
+    tokenizer: Tokenizer, corpus: Path, tokens_folder: str | Path, bytes_per_token: np.ndarray, *, every_byte: bool
 ) -> dict[str, TokensSize]:
     vocabulary = Vocabulary(len(bytes_per_token), tokenizer.bos_id, tokenizer.eos_id)
     with fresh_folder(tokens_folder) as folder:
         (folder / "vocabulary.json").write_text(json.dumps(asdict(vocabulary), indent=2) + "\n")
         np.save(folder / "bytes_per_token.npy", bytes_per_token)
-        sizes = {"corpus": _write(tokenizer, corpus, folder, vocabulary.dtype, bytes_per_token)}
+        sizes = {"corpus": _write(tokenizer, corpus, folder, vocabulary.dtype, bytes_per_token, every_byte)}
         validation = corpus / VALIDATION
         if validation.is_dir():
-            (folder / VALIDATION).mkdir()
-            sizes[VALIDATION] = _write(tokenizer, validation, folder / VALIDATION, vocabulary.dtype, bytes_per_token)
+            into = folder / VALIDATION
+            into.mkdir()
+            sizes[VALIDATION] = _write(tokenizer, validation, into, vocabulary.dtype, bytes_per_token, every_byte)
     return sizes
 
 
 def _write(
-    tokenizer: Tokenizer, corpus: Path, folder: Path, dtype: np.dtype, bytes_per_token: np.ndarray
+    tokenizer: Tokenizer, corpus: Path, folder: Path, dtype: np.dtype, bytes_per_token: np.ndarray, every_byte: bool
 ) -> TokensSize:
     from tqdm import tqdm
 
@@ -165,11 +166,29 @@ def _write(
         with tqdm(total=corpus_bytes(corpus), desc="tokenize", unit="B", unit_scale=True, disable=None) as progress:
             for texts in read_corpus(corpus):
                 encoded = tokenizer.encode(texts)
-                offsets.append(ids.length + np.cumsum([len(document) for document in encoded]))
+                ends = np.cumsum([len(document) for document in encoded])
                 group = np.concatenate(encoded)
+                sizes = np.array([len(text.encode("utf-8")) for text in texts])
+                held = np.add.reduceat(bytes_per_token[group], ends - [len(document) for document in encoded])
+                if every_byte:
+                    _require_every_byte(texts, sizes, held, offsets.length, corpus)
+                offsets.append(ids.length + ends)
                 ids.append(group)
-                size = sum(len(text.encode("utf-8")) for text in texts)
-                text_bytes += size
-                token_bytes += int(bytes_per_token[group].sum(dtype=np.int64))
-                progress.update(size)
+                text_bytes += int(sizes.sum())
+                token_bytes += int(held.sum(dtype=np.int64))
+                progress.update(int(sizes.sum()))
     return TokensSize(offsets.length - 1, ids.length, text_bytes, token_bytes)
+
+
+def _require_every_byte(texts: list[str], sizes: np.ndarray, held: np.ndarray, first: int, corpus: Path) -> None:
+    """Check that the tokens of each document hold as many bytes as it has, but for a space put before it.
+
+    Where U+2581, of three bytes, has been read as the space that it stands for, that is no loss.
+    """
+    for number in np.flatnonzero((held != sizes) & (held != sizes + 1)):
+        size = sizes[number] - 2 * texts[number].count("\u2581")
+        if held[number] not in (size, size + 1):
+            raise UserError(
+                f"{corpus}: document {first + number}: expected a tokenizer that keeps its {sizes[number]:,} bytes, "
+                f"found one that makes {held[number]:,} of them: {shortened(texts[number])}"
+            )

@@ -85,6 +85,7 @@ class ModelConfig:
     eos_id: int
     block_cross_document: bool
     value_residual: str | None = None  # one of VALUE_RESIDUALS, or none
+    bos_is_eos: bool = False  # one token begins and ends a document
 
     @property
     def design(self) -> str:

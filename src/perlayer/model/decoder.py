@@ -79,7 +79,9 @@ class Decoder(nn.Module):
 
     def mask(self, tokens: Tensor) -> Tensor | None:
         """The attention mask for `tokens` (batch, length); None where plain causal attention is meant."""
-        return attention_mask(tokens, self.config.eos_id) if self.config.block_cross_document else None
+        if not self.config.block_cross_document:
+            return None
+        return attention_mask(tokens, self.config.eos_id, self.config.bos_is_eos)
 
     def forward(self, tokens: Tensor, fork: Fork | None = None) -> list[Tensor]:
         """Read tokens and return the taps: what a readout sees after each layer.

@@ -94,7 +94,7 @@ def load_published(folder: str | Path, sequence_length: int) -> PublishedDecoder
             describes, or the model cannot be read as this project reads models.
     """
     described = read_published_config(folder, sequence_length)
-    eos_id = load_published_tokenizer(folder).eos_id
+    tokenizer = load_published_tokenizer(folder)
     causal_lm = _load_causal_lm(Path(folder), described["model_type"])
     theirs = causal_lm.config
     config = ModelConfig(
@@ -109,7 +109,8 @@ def load_published(folder: str | Path, sequence_length: int) -> PublishedDecoder
         norm_epsilon=theirs.rms_norm_eps,
         vocab_size=theirs.vocab_size,
         sequence_length=sequence_length,
-        eos_id=eos_id,
+        eos_id=tokenizer.eos_id,
+        bos_is_eos=tokenizer.bos_id == tokenizer.eos_id,
         block_cross_document=False,  # published models have read plain causal text
     )
     decoder = PublishedDecoder(config, causal_lm)

@@ -137,4 +137,7 @@ def _describe(config: ModelConfig) -> dict:
     }
     if is_qwen3:
         described["architectures"] = ["Qwen3ForCausalLM"]
-    return {**described, "perlayer": dataclasses.asdict(config)}
+    own = dataclasses.asdict(config)
+    if not config.bos_is_eos:  # said only where it holds
+        del own["bos_is_eos"]
+    return {**described, "perlayer": own}

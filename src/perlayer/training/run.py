@@ -159,6 +159,7 @@ def _model_config(run: Run, recipe: Recipe, data: Dataset) -> ModelConfig:
         vocab_size=data.vocab_size,
         sequence_length=data.sequence_length,
         eos_id=data.eos_id,
+        bos_is_eos=data.bos_id == data.eos_id,
         block_cross_document=recipe.attention.block_cross_document,
         value_residual=run.value_residual,
         **shape,
