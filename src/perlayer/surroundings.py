@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-# What Composer's launcher tells each of its processes. Schedulers and other launchers set some of it for ends of theirs.
+# What Composer's launcher tells each of its processes. A scheduler or another launcher may set some of it, too.
 LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 OF_OTHER_LAUNCHERS = ("BASE_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_", "TORCHELASTIC_")
 # What libraries read, by how it begins: it changes the last digits of a sum, how kernels are compiled or how a figure
@@ -38,14 +38,23 @@ SETTINGS = (
     "VECLIB_",
 )
 KEPT = ("OMP_PREFIX", "TORCH_DISTRIBUTED_DEBUG", "TORCH_EXTENSIONS_DIR", "TORCH_GLOO_", "TORCH_HOME", "TORCH_NCCL_")
-# One thread, whatever the number of cores; torch is told its own (PERLAYER_THREADS).
-FIXED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
+FIXED = {
+    # One thread, whatever the number of cores; torch is told its own (PERLAYER_THREADS).
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "MATPLOTLIBRC": os.devnull,  # an empty one, which is found before that of the user
+}
 
 
 def settle() -> None:
-    """Make this process, and those that it starts, independent of its surroundings; the first thing a command does."""
+    """Make this process, and those that it starts, independent of its surroundings; the first thing a command does.
+
+    A working folder that is gone, or whose path libraries cannot take, ends it with a line that says so.
+    """
     _start_anew()
     _open_closed_streams()
+    _require_folder()
     settled = settled_environment(os.environ)
     for name in set(os.environ) - set(settled):
         del os.environ[name]
@@ -97,3 +106,14 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
+
+
+def _require_folder() -> None:
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        sys.exit(f"error: the working folder cannot be found: {error.strerror}")
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        sys.exit(f"error: expected a working folder whose path is UTF-8, found {ascii(folder)}")

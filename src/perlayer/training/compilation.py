@@ -68,8 +68,16 @@ def compiled_layer(decoder: Decoder) -> Callable:
     """`decoder.run_layer`, compiled at its first call; the kernels stay in .perlayer/kernels for later runs.
 
     Kernels hold the number of threads that they were compiled for, so each number has a folder of its own.
+
+    Raises:
+        UserError: the path of the folder is none that C++ can include headers from.
     """
     folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
+    if set('"\n') & set(str(folder)):
+        raise UserError(
+            f"{folder}: expected a path without quotation marks and line breaks, which C++ cannot include headers "
+            "from; move the project, or train without compilation by PERLAYER_COMPILE=off, which gives other bytes"
+        )
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
