@@ -21,6 +21,9 @@ for package in ("perlayer", "ruamel", "duckdb", "torch", "composer", "streaming"
 
 def run(function):
     """Run the stage `function(params, *arguments)` with what the command line holds, and exit with its status."""
+    from perlayer.surroundings import settle
+
+    settle()
     from perlayer import stage
 
     status = stage.run(function, Path(sys.argv[0]).stem, sys.argv[1:])

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from perlayer.errors import UserError
+from perlayer.surroundings import settle
 
 WAREHOUSE = Path("metrics/warehouse")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0, 1 for an error, 2 for a wrong question."""
+    if arguments is None:  # as a process of its own
+        settle()
     parser = argparse.ArgumentParser(prog="perlayer", description="What each layer of a language model contributes.")
     commands = parser.add_subparsers(required=True, metavar="command")
     query = commands.add_parser(
@@ -42,12 +45,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return _fail(str(error))
+    except UnicodeEncodeError as error:
+        found = error.object[error.start]
+        return _fail(
+            f"expected an answer that {error.encoding}, the encoding of the output, can show, found {found!a}; "
+            "PYTHONIOENCODING=utf-8 shows it"
+        )
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python must not complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_output()  # the reader has seen enough (`| head`)
         return 0
+    except OSError as error:
+        _leave_output()
+        return _fail(f"the answer cannot be written: {error.strerror}")
+
+
+def _fail(message: str, status: int = 1) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return status
+
+
+def _leave_output() -> None:
+    """Have Python flush into nothing when it ends, so that it does not complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _query(options: argparse.Namespace) -> int:
@@ -56,6 +76,8 @@ def _query(options: argparse.Namespace) -> int:
     from perlayer.questions import connect
     from perlayer.warehouse.database import first_line
 
+    if not options.list and not _is_unicode(options.sql):
+        return _fail(f"expected SQL in UTF-8, found {ascii(options.sql)}", status=2)
     with connect(WAREHOUSE) as connection:
         if options.list:
             _print_meanings(connection, sys.stdout)
@@ -63,17 +85,20 @@ def _query(options: argparse.Namespace) -> int:
         try:
             statements = connection.extract_statements(options.sql)
             if len(statements) != 1:
-                print(f"error: expected one statement in SQL, found {len(statements)}", file=sys.stderr)
-                return 2
+                return _fail(f"expected one statement in SQL, found {len(statements)}", status=2)
             connection.execute(statements[0])
             if connection.description:
                 names = [column[0] for column in connection.description]
                 FORMATS[options.format](names, _rows(connection), sys.stdout)
         except duckdb.Error as error:
-            print(f"error: {first_line(error)}", file=sys.stderr)
-            return 2
+            return _fail(first_line(error), status=2)
     sys.stdout.flush()
     return 0
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether all of an argument could be read; of bytes that could not, surrogates are left."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _rows(connection: Any) -> Iterator[tuple]:

@@ -67,6 +67,11 @@ def test_every_design_passes(name):
             + "    def parameter_group(self, name):\n        return 'muonh'\n",
             "parameter_group: expected muonh for matrices",
         ),
+        (
+            "from perlayer.model.residual import pre_ln\n\n\nclass Design(pre_ln.Design):\n"
+            "    def initialize(self, model):\n        model.model.layers[1].mlp.down_proj.weight.data.zero_()\n",
+            r"model\.layers\.1\.mlp\.down_proj\.weight starts at zero: muonh .* norm zero cannot turn",
+        ),
         (HEAD + "from perlayer.nowhere import x\n", "ModuleNotFoundError: No module named 'perlayer.nowhere'"),
     ],
 )

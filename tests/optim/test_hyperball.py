@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from perlayer.errors import InvalidValue
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
@@ -188,6 +189,40 @@ def test_an_angular_step_has_the_size_of_the_rate():
     optimizer.step()
     angle = math.atan(0.1)
     torch.testing.assert_close(w.detach(), torch.tensor([[3 * math.cos(angle), -3 * math.sin(angle)], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("kind", ["muonh", "adamh"])
+@pytest.mark.parametrize("block", [7, 10**6])
+def test_a_matrix_of_zeros_stays_and_leaves_the_others_alone(kind, block, monkeypatch):
+    # the formulae: W' = W - lr O |W| / |O| = 0, whose norm is that of W already
+    monkeypatch.setattr(module, "BLOCK_CPU", block)
+    generator = torch.Generator().manual_seed(4)
+    start = torch.randn(5, 3, generator=generator)
+    gradients = [(torch.randn(5, 3, generator=generator), torch.randn(5, 3, generator=generator)) for _ in range(3)]
+    turning, zeros, alone = (nn.Parameter(w) for w in (start.clone(), torch.zeros(5, 3), start.clone()))
+    constants = {**CONSTANTS, "max_grad_norm": 1e9}
+    both, one = (Hyperball([{"params": p, "kind": kind, "lr": 0.1}], **constants) for p in ([turning, zeros], [alone]))
+    for first, second in gradients:
+        turning.grad, zeros.grad, alone.grad = first.clone(), second, first.clone()
+        both.step()
+        one.step()
+    assert torch.equal(zeros.detach(), torch.zeros(5, 3))
+    torch.testing.assert_close(turning.detach(), alone.detach(), rtol=1e-5, atol=1e-6)
+    assert not torch.equal(turning.detach(), start)
+
+
+@pytest.mark.parametrize("kind", ["muonh", "adamh", "adam"])
+@pytest.mark.parametrize("key", ["adam_epsilon", "muon_epsilon", "max_grad_norm"])
+def test_gradients_of_zero_divide_nothing_by_zero(kind, key):
+    smallest = 1e-37  # above the least normal number of float32, 1.2e-38
+    settings = dataclasses.replace(SETTINGS, **{key: smallest})
+    weight = nn.Parameter(torch.ones(2, 3))
+    optimizer = Hyperball.from_settings([{"params": [weight], "kind": kind, "lr": 0.1}], settings)
+    weight.grad = torch.zeros(2, 3)
+    optimizer.step()
+    torch.testing.assert_close(weight.detach(), torch.ones(2, 3))
+    with pytest.raises(InvalidValue, match=f"{key}: expected a number of at least 1e-37"):
+        dataclasses.replace(SETTINGS, **{key: 1e-46})
 
 
 def test_groups_are_clipped_apart():

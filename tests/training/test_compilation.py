@@ -1,16 +1,19 @@
 """When training compiles, and what it says when that fails."""
 
+import ctypes
 import pickle
+import shutil
 import stat
 import time
 
 import pytest
 import torch
+from torch._inductor.cpp_builder import BuildOptionsBase, CppBuilder, CppTorchOptions
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.training import compilation
-from perlayer.training.compilation import _CompiledLayer, wants_compilation
+from perlayer.training.compilation import _CompiledLayer, compiled_layer, wants_compilation
 
 
 @pytest.fixture
@@ -53,6 +56,40 @@ def test_other_systems_train_without(compiler, monkeypatch):
     compiler(0)
     monkeypatch.setattr(compilation.sys, "platform", "darwin")
     assert not wants_compilation(Machine())
+
+
+HARD = "a b'c$d%e#f[g](h)&;\u00e9  x\\y*?{z}!~"  # what a folder may be called
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no compiler")
+def test_paths_reach_the_compiler_whole(tmp_path):
+    folder = tmp_path / HARD
+    folder.mkdir()
+    (folder / "one.h").write_text("int one() { return 1; }\n")
+    (folder / "two.cpp").write_text(f'#include "{folder}/one.h"\nextern "C" int two() {{ return one() + 1; }}\n')
+    compilation._escape_paths()
+    options = BuildOptionsBase(compiler="g++", cflags=["shared", "fPIC"])
+    options._include_dirs, options._libraries_dirs = [str(folder)], [str(folder)]
+    built = CppBuilder("two", [str(folder / "two.cpp")], options, str(folder))
+    built.build()
+    assert ctypes.CDLL(built.get_target_file_path()).two() == 2
+
+
+def test_commands_without_such_paths_stay_so_that_kernels_are_found_again():
+    options = CppTorchOptions(compiler="g++")
+    compilation._escape_paths()
+    command = CppBuilder("one", "/some/where/one.cpp", options, "/some/where").get_command_line()
+    folders = [f"-I{folder}" for folder in options.get_include_dirs()]
+    assert command.startswith("g++ /some/where/one.cpp -D ") and command.endswith(" -o /some/where/one.so")
+    assert " ".join(folders) in command and "\\" not in command
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\nb"])
+def test_a_folder_that_headers_cannot_be_included_from_is_named(tmp_path, monkeypatch, name):
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    with pytest.raises(UserError, match="expected a path without quotation marks and line breaks"):
+        compiled_layer(None)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ from torch.nn import functional
 
 from perlayer.data.batches import read_split
 from perlayer.errors import UserError
+from perlayer.losses.reading import Reading
 from perlayer.model.weights import load_model, load_readouts
 from perlayer.training import compilation, process, session
 from perlayer.training import run as module
 from perlayer.training.launch import share_of_batch
+from perlayer.training.layer_log import PREFIX, LayerLog
 from perlayer.training.run import train
 from perlayer.training.session import Session
 
@@ -204,6 +206,16 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint(
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     (scratch,) = (tmp_path / ".perlayer/scratch").iterdir()
     assert any("ba4" in path.name for path in scratch.iterdir())
+
+
+def test_the_rate_is_not_blamed_for_a_loss_before_any_update():
+    log = LayerLog("mine", 5, quiet=True)
+    key = PREFIX + Reading(2, "head").key
+    with pytest.raises(UserError, match="is nan at step 1; .*; look at the design and how it is initialised$"):
+        log.log_metrics({key: float("nan")})
+    log.log_metrics({key: 3.0})
+    with pytest.raises(UserError, match="is inf at step 2; .*; a lower learning rate usually helps$"):
+        log.log_metrics({key: float("inf")})
 
 
 def test_what_cannot_be_written_is_said_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):

@@ -36,10 +36,17 @@ def trial_decoder(residual: str, value_residual: str | None, optimizer: Optimize
             if not isinstance(tap, torch.Tensor) or tap.shape != expected:
                 found = tuple(tap.shape) if isinstance(tap, torch.Tensor) else type(tap).__name__
                 raise TypeError(f"tap of layer {layer}: expected a tensor {expected}, found {found}")
+        names = {id(parameter): name for name, parameter in decoder.named_parameters()}
         for group in parameter_groups(decoder, optimizer):
             flat = [parameter for parameter in group["params"] if parameter.ndim != 2]
             if group["kind"] == "muonh" and flat:
                 raise TypeError(f"parameter_group: expected muonh for matrices, found it for {tuple(flat[0].shape)}")
+            still = [names[id(one)] for one in group["params"] if group["kind"] != "adam" and not one.any()]
+            if still:
+                raise ValueError(
+                    f"{still[0]} starts at zero: {group['kind']} turns a matrix and keeps its norm, so that one of "
+                    "norm zero cannot turn; a gain that starts at zero does the same (rezero.py in the README)"
+                )
     except (UserError, InvalidValue):
         raise
     except Exception as error:  # whatever a file that a user has written may do

@@ -27,9 +27,10 @@ class Hyperball(Optimizer):
     - `adamh`: Adam's direction taken as the same angular step.
     - `adam`: plain Adam with bias correction.
 
-    There is no weight decay. Each group carries `kind`, `lr` and the constants of its kind. A parameter without a
-    gradient stays as it is, and so does its state: its moments, and the number of its updates, by which Adam corrects
-    their bias. It is no part of the norm by which its group is clipped.
+    There is no weight decay. A matrix of zeros has no norm to keep, and stays as it is. Each group carries `kind`, `lr`
+    and the constants of its kind. A parameter without a gradient stays as it is, and so does its state: its moments,
+    and the number of its updates, by which Adam corrects their bias. It is no part of the norm by which its group is
+    clipped.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Hyperball(Optimizer):
             scales = [rate * norm / length.clamp_min(SMALLEST_NORM) for norm, length in zip(norms, lengths)]
             for values, _, first, second in parts:
                 torch._foreach_sub_(values, torch._foreach_mul(directions(first, second), scales))
-            restored = [norm / now for norm, now in zip(norms, joint_norms(values for values, *_ in parts))]
+            restored = [ratio(norm, now) for norm, now in zip(norms, joint_norms(values for values, *_ in parts))]
             for values, *_ in parts:
                 torch._foreach_mul_(values, restored)
 
@@ -211,4 +212,9 @@ def angular_step(matrices: Tensor, directions: Tensor, rate: float) -> None:
     before = norms(matrices)
     directions.mul_(rate * before / norms(directions).clamp_min(SMALLEST_NORM))
     matrices.sub_(directions)
-    matrices.mul_(before / norms(matrices))
+    matrices.mul_(ratio(before, norms(matrices)))
+
+
+def ratio(wanted: Tensor, found: Tensor) -> Tensor:
+    """What restores a norm: `wanted` over `found`, or 1 where that is zero, so that zeros stay zeros."""
+    return torch.where(found == 0, 1.0, wanted / found)

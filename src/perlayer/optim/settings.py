@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from perlayer.errors import require
 
+SMALLEST = 1e-37  # what is smaller may be zero in float32, and then 0 is divided by 0
+
 
 @dataclass(frozen=True)
 class OptimizerSettings:
@@ -30,7 +32,7 @@ class OptimizerSettings:
             require(0 < getattr(self, key) <= 10, key, "a number above 0 and up to 10", getattr(self, key))
         require(0 < self.rate_multiplier <= 100, "rate_multiplier", "a number above 0, up to 100", self.rate_multiplier)
         for key in ("adam_epsilon", "muon_epsilon", "max_grad_norm"):
-            require(getattr(self, key) > 0, key, "a positive number", getattr(self, key))
+            require(getattr(self, key) >= SMALLEST, key, f"a number of at least {SMALLEST}", getattr(self, key))
         for key in ("momentum", "beta1", "beta2"):
             require(0 <= getattr(self, key) < 1, key, "a number from 0 to below 1", getattr(self, key))
         require(self.newton_schulz_steps >= 1, "newton_schulz_steps", "at least 1", self.newton_schulz_steps)

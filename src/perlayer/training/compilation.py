@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -17,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch._dynamo.exc import BackendCompilerFailed
@@ -65,8 +68,16 @@ def compiled_layer(decoder: Decoder) -> Callable:
     """`decoder.run_layer`, compiled at its first call; the kernels stay in .perlayer/kernels for later runs.
 
     Kernels hold the number of threads that they were compiled for, so each number has a folder of its own.
+
+    Raises:
+        UserError: the path of the folder is none that C++ can include headers from.
     """
     folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
+    if set('"\n') & set(str(folder)):
+        raise UserError(
+            f"{folder}: expected a path without quotation marks and line breaks, which C++ cannot include headers "
+            "from; move the project, or train without compilation by PERLAYER_COMPILE=off, which gives other bytes"
+        )
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
@@ -77,10 +88,36 @@ def compiled_layer(decoder: Decoder) -> Callable:
     dynamo.optimize_ddp = False  # or a layer is cut where its gradients are sent in buckets
     inductor.cpp.vec_isa_ok = True  # or each process compiles and loads a trial first, which takes seconds
     inductor.compile_threads = 1  # or each starts another that imports torch, to wait for work
+    _escape_paths()
     if not folder.exists() and not torch.cuda.is_available():
         with contextlib.suppress(OSError, InvalidCxxCompiler):  # what is wrong will be said of the first kernel
             _precompile_header()
     return _CompiledLayer(torch.compile(decoder.run_layer, dynamic=False), folder)
+
+
+@functools.cache
+def _escape_paths() -> None:
+    """Have Inductor escape the paths in its commands to the compiler, which it splits as a shell would."""
+    from torch._inductor.cpp_builder import CppBuilder
+
+    built, written = CppBuilder.__init__, CppBuilder.get_command_line
+
+    def __init__(self, name: str, sources: str | list[str], BuildOption: Any, output_dir: str = "") -> None:
+        built(self, name, sources, BuildOption, output_dir)
+        self._sources_args = " ".join(map(_escaped, [sources] if isinstance(sources, str) else sources))
+        self._include_dirs_args = "".join(f"-I{_escaped(folder)} " for folder in BuildOption.get_include_dirs())
+        self._libraries_dirs_args = "".join(f"-L{_escaped(folder)} " for folder in BuildOption.get_libraries_dirs())
+
+    def get_command_line(self) -> str:
+        with patch.object(self, "_target_file", _escaped(self._target_file)):
+            return written(self)
+
+    CppBuilder.__init__, CppBuilder.get_command_line = __init__, get_command_line
+
+
+def _escaped(path: str) -> str:
+    # Not by quotes: Inductor makes one space of several.
+    return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", path)
 
 
 def _precompile_header() -> None:

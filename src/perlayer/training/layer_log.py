@@ -42,10 +42,13 @@ class LayerLog(LoggerDestination):
             if not math.isfinite(value):
                 reading = Reading.from_key(key)
                 done = len(self.losses.get(key, ()))
+                # Before the first update no rate has been used.
+                cause = (
+                    "a lower learning rate usually helps" if done else "look at the design and how it is initialised"
+                )
                 raise UserError(
                     f"run {self.run}: the loss read after layer {reading.layer} ({reading.readout}) is {value} at step "
-                    f"{done + 1}; training stops there, and a checkpoint made before is kept; "
-                    "a lower learning rate usually helps"
+                    f"{done + 1}; training stops there, and a checkpoint made before is kept; {cause}"
                 )
             self.losses.setdefault(key, array("d")).append(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import tempfile
@@ -94,6 +95,11 @@ def sql(name: str) -> str:
 def quoted(text: str | Path) -> str:
     """`text` as an SQL literal, for statements that take no parameters."""
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def quoted_file(path: str | Path) -> str:
+    """The path of one file as an SQL literal for a reader of DuckDB, which takes `*`, `?` and `[` for a pattern."""
+    return quoted(glob.escape(str(path)))
 
 
 def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConnection:
@@ -199,7 +205,7 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
 
 def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet({quoted(path)})")
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet({quoted_file(path)})")
     except duckdb.Error as error:
         raise UserError(
             f"{path}: expected the table {table} of `dvc repro collect`, found {first_line(error)}"

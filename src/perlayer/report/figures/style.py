@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from perlayer.errors import UserError
 
 if TYPE_CHECKING:
     import duckdb
@@ -81,28 +84,39 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def theme():
-    """A context in which figures are drawn and saved."""
-    import matplotlib
+@contextmanager
+def theme() -> Iterator[None]:
+    """A context in which figures are drawn and saved; what the user's matplotlibrc says does not count.
+
+    Raises:
+        UserError: there is one in the working folder that matplotlib cannot read.
+    """
+    try:
+        import matplotlib
+    except UnicodeDecodeError:
+        raise UserError("matplotlibrc: expected UTF-8, found something else; nothing here needs that file") from None
     import seaborn
 
-    return matplotlib.rc_context(
-        {
-            **seaborn.axes_style("ticks"),
-            **seaborn.plotting_context("paper", font_scale=1.1),
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlelocation": "left",
-            "axes.titleweight": "bold",
-            "axes.grid": True,
-            "grid.color": "#e6e6e6",
-            "grid.linewidth": 0.6,
-            "svg.hashsalt": "perlayer",
-            "svg.fonttype": "path",
-        }
-    )
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                **seaborn.axes_style("ticks"),
+                **seaborn.plotting_context("paper", font_scale=1.1),
+                "font.family": "sans-serif",
+                "font.sans-serif": ["DejaVu Sans"],
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "axes.titlelocation": "left",
+                "axes.titleweight": "bold",
+                "axes.grid": True,
+                "grid.color": "#e6e6e6",
+                "grid.linewidth": 0.6,
+                "svg.hashsalt": "perlayer",
+                "svg.fonttype": "path",
+            }
+        )
+        yield
 
 
 def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], side: str = "right") -> None:

@@ -1,0 +1,119 @@
+"""What surrounds a process changes nothing that it makes: settled here, before anything else is imported.
+
+How a machine is to be used is said by `PERLAYER_*` (see `environment`), CUDA_VISIBLE_DEVICES and CXX; those stay.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+# What Composer's launcher tells each of its processes. A scheduler or another launcher may set some of it, too.
+LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+OF_OTHER_LAUNCHERS = ("BASE_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_", "TORCHELASTIC_")
+# What libraries read, by how it begins: it changes the last digits of a sum, how kernels are compiled or how a figure
+# looks.
+SETTINGS = (
+    "AOTINDUCTOR_",
+    "AOT_INDUCTOR_",
+    "ATEN_",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "DNNL_",
+    "GOTO_",
+    "INDUCTOR_",
+    "KMP_",
+    "MATPLOTLIBRC",
+    "MKL_",
+    "MPLBACKEND",
+    "NPY_",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_",
+    "ONEDNN_",
+    "OPENBLAS_",
+    "TORCHDYNAMO_",
+    "TORCHINDUCTOR_",
+    "TORCH_",
+    "TRITON_INTERPRET",
+    "VECLIB_",
+)
+KEPT = ("OMP_PREFIX", "TORCH_DISTRIBUTED_DEBUG", "TORCH_EXTENSIONS_DIR", "TORCH_GLOO_", "TORCH_HOME", "TORCH_NCCL_")
+FIXED = {
+    # One thread, whatever the number of cores; torch is told its own (PERLAYER_THREADS).
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "MATPLOTLIBRC": os.devnull,  # an empty one, which is found before that of the user
+}
+
+
+def settle() -> None:
+    """Make this process, and those that it starts, independent of its surroundings; the first thing a command does.
+
+    A working folder that is gone, or whose path libraries cannot take, ends it with a line that says so.
+    """
+    _start_anew()
+    _open_closed_streams()
+    _require_folder()
+    settled = settled_environment(os.environ)
+    for name in set(os.environ) - set(settled):
+        del os.environ[name]
+    os.environ.update(settled)
+
+
+def settled_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What is left of an environment, and what is set in it.
+
+    Only what Composer's launcher has started, which has all of `LAUNCHED`, is one process of several.
+    """
+    removed = [*OF_OTHER_LAUNCHERS, *SETTINGS]
+    if not is_launched(environment):
+        removed += LAUNCHED
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(KEPT) or not name.startswith(tuple(removed))
+    }
+    return kept | FIXED
+
+
+def is_launched(environment: Mapping[str, str]) -> bool:
+    """Whether an environment is that of a process which Composer's launcher has started."""
+    *numbers, _, port = (environment.get(name, "") for name in LAUNCHED)
+    if not (environment.get("MASTER_ADDR") and all(text.isascii() and text.isdigit() for text in [*numbers, port])):
+        return False
+    rank, world, local_rank, local_world, _ = map(int, numbers)
+    return rank < world and local_rank < local_world <= world
+
+
+def _start_anew() -> None:
+    """Start again under other options of Python, where it was given some that hold until the process ends."""
+    wanted = {"PYTHONUTF8": "1"} if sys.getfilesystemencoding() != "utf-8" else {}
+    unwanted = [name for name in ("PYTHONOPTIMIZE",) if name in os.environ]
+    if "error" in os.environ.get("PYTHONWARNINGS", ""):  # libraries warn of much that is none of our business
+        unwanted.append("PYTHONWARNINGS")
+    if not wanted and not unwanted:
+        return
+    if wanted and sys.stdout is not None:  # the terminal still reads what it did
+        wanted.setdefault("PYTHONIOENCODING", sys.stdout.encoding)
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept | wanted)
+
+
+def _open_closed_streams() -> None:
+    """Have standard streams that were closed lead nowhere: else the next file that is opened takes their place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
+
+
+def _require_folder() -> None:
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        sys.exit(f"error: the working folder cannot be found: {error.strerror}")
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        sys.exit(f"error: expected a working folder whose path is UTF-8, found {ascii(folder)}")
