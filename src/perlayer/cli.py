@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from perlayer.errors import UserError
+from perlayer.project import use_own_package
 
 WAREHOUSE = Path("metrics/warehouse")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0, 1 for an error, 2 for a wrong question."""
+    if arguments is None:  # as a process of its own
+        use_own_package()
     parser = argparse.ArgumentParser(prog="perlayer", description="What each layer of a language model contributes.")
     commands = parser.add_subparsers(required=True, metavar="command")
     query = commands.add_parser(

@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+from perlayer.project import use_own_package
+
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
 ROUNDS = (
     ("train", "ladder"),
@@ -148,6 +150,7 @@ def main(jobs: int) -> int:
 
 
 if __name__ == "__main__":
+    use_own_package()
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal() or int(sys.argv[1]) < 1:
         sys.exit("usage: python -m perlayer.side_by_side JOBS (how many runs at a time, at least 1)")
     sys.exit(main(int(sys.argv[1])))
