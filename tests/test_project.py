@@ -22,7 +22,8 @@ def copy(folder):
     (folder / "src/perlayer/stage.py").write_text(
         "import subprocess, sys\n\ndef run(function, name, arguments):\n"
         "    print(__file__, flush=True)\n"
-        "    return subprocess.run([sys.executable, '-c', 'import perlayer.stage as s; print(s.__file__)']).returncode\n"
+        "    code = 'from perlayer import stage; print(stage.__file__)'\n"
+        "    return subprocess.run([sys.executable, '-c', code]).returncode\n"
     )
     (folder / "stages").mkdir()
     shutil.copy(ROOT / "stages/_run.py", folder / "stages")
