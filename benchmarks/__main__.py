@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, significant
 from benchmarks.project import ROOT
+from perlayer.project import use_own_package
 
 BENCHMARKS = (
     "separate_heads",
@@ -108,4 +109,5 @@ def with_unit(value: float | None, unit: str) -> str:
 
 
 if __name__ == "__main__":
+    use_own_package()
     sys.exit(main(sys.argv[1:]))

@@ -26,6 +26,7 @@ from benchmarks.measure import significant
 from benchmarks.step_speed import StepSpeed, step_speed
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.project import use_own_package
 from perlayer.training.compilation import wants_compilation
 
 SIZE, CURVES_SIZE, SMOKE = "qwen3_130m", "nano", "smoke"
@@ -233,4 +234,5 @@ def _say(what: str) -> None:
 
 
 if __name__ == "__main__":
+    use_own_package()
     sys.exit(main(sys.argv[1:]))

@@ -6,9 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 NAME = Path(sys.argv[0]).name
+STAGES = Path(__file__).absolute().parent
 
-# A stage must not hide a module of the standard library that has its name (tokenize), so this folder leaves the path.
-sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
+# A stage must not hide a module of the standard library that has its name (tokenize), so this folder leaves the path;
+# the package beside it comes first.
+others = [folder for folder in sys.path if Path(folder).resolve() != STAGES.resolve()]
+sys.path[:] = [str(STAGES.parent / "src"), *others]
 
 # Before a stage imports anything: a Python without the environment is named, instead of a traceback from deep inside.
 for package in ("perlayer", "ruamel", "duckdb", "torch", "composer", "streaming"):
@@ -23,7 +26,7 @@ def run(function):
     """Run the stage `function(params, *arguments)` with what the command line holds, and exit with its status."""
     from perlayer.surroundings import settle
 
-    settle()
+    settle(beside=STAGES.parent)
     from perlayer import stage
 
     status = stage.run(function, Path(sys.argv[0]).stem, sys.argv[1:])

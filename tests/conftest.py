@@ -4,6 +4,7 @@ import gc
 import os
 import tempfile
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ import pytest
 for name in [name for name in os.environ if name.startswith("PERLAYER_")]:
     del os.environ[name]
 os.environ.update(
+    PYTHONPATH=str(Path(__file__).parents[1] / "src"),  # for the processes that tests start
     OMP_NUM_THREADS="1",  # tests run side by side, and more threads may sum in another order
     HF_HUB_OFFLINE="1",
     MPLBACKEND="agg",

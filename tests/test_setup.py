@@ -223,8 +223,11 @@ def test_make_alone_lists_every_target():
 
 
 def script(folder, body):
-    shutil.copy(ROOT / "stages/_run.py", folder)
-    path = folder / "toy.py"
+    """A stage script in `folder`, with the package beside it."""
+    (folder / "stages").mkdir()
+    (folder / "src").symlink_to(ROOT / "src")
+    shutil.copy(ROOT / "stages/_run.py", folder / "stages")
+    path = folder / "stages" / "toy.py"
     path.write_text(f"from _run import run\n\n{body}\n", encoding="utf-8")
     return path
 
@@ -240,7 +243,7 @@ def test_a_stage_started_by_another_python_says_so_in_one_line(tmp_path):
     done = start(script(tmp_path, "import ruamel.yaml"), "-S")  # -S: this Python without its packages
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"toy.py: {sys.executable} (Python {sys.version.split()[0]}) has no package perlayer; "
+        f"toy.py: {sys.executable} (Python {sys.version.split()[0]}) has no package ruamel; "
         "stages run with .venv/bin first on PATH, as `make repro` puts it\n"
     )
 
@@ -248,7 +251,5 @@ def test_a_stage_started_by_another_python_says_so_in_one_line(tmp_path):
 def test_a_stage_script_ends_with_the_status_and_the_line_of_its_error(tmp_path):
     (tmp_path / "params.yaml").write_text("size: smoke\nrecipes: {smoke: {}}\nruns: {baseline: {}}\n")
     body = "from perlayer.errors import UserError\n\ndef toy(params):\n    raise UserError('no text')\n\nrun(toy)"
-    path = script(tmp_path, body)
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run([sys.executable, path], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, script(tmp_path, body)], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: no text\n")

@@ -12,58 +12,73 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ruamel.yaml import YAML
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import YAMLError
+from perlayer.errors import InvalidValue, UserError, at, require, shortened
+from perlayer.plain_yaml import read_yaml
 
-from perlayer.errors import InvalidValue, UserError, at, require
-
-NAME = re.compile(r"[a-z][a-z0-9_]*")
+# Names become those of files and folders, two of them together with more around them.
+NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+A_NAME = "a name of at most 50 lower-case letters, digits and _, starting with a letter"
 MOST_STEPS = 10**9  # updates that any training may ask for
 Section = TypeVar("Section")
 
 
-def load(path: str | Path = "params.yaml") -> dict[str, Any]:
-    """Read params.yaml as DVC reads it (YAML 1.2) and check its outline.
+class Choices(dict):
+    """A mapping of params.yaml, in which a key that is missing is an error that says where."""
+
+    where = ""
+
+    def __missing__(self, key: Any) -> Any:
+        raise UserError(f"params.yaml: {self.where}{key}: missing")
+
+
+def load(path: str | Path = "params.yaml") -> Choices:
+    """Read params.yaml as DVC reads it and check its outline.
 
     Raises:
-        UserError: the file is missing or is no YAML, a top-level key is missing, or a size or run has a bad name.
+        UserError: the file is missing or is no plain YAML, a top-level key is missing, a section, size or run is no
+            mapping, or a size or run has a bad name.
     """
     path = Path(path)
     try:
-        params = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        params = _choices(read_yaml(path))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run the pipeline from the root of the project") from None
-    except DuplicateKeyError as error:
-        raise UserError(f"{path}: a key stands twice, {_place(error)}") from None
-    except (YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(params, dict):
-        raise UserError(f"{path}: expected the keys size, recipes and runs, found {params!r}")
+        raise UserError(f"{path}: expected the keys size, recipes and runs, found {shortened(params)}")
     for key in ("size", "recipes", "runs"):
         if key not in params:
             raise UserError(f"{path}: {key} is missing")
+    sections = {key: section for key, section in params.items() if key != "size"}
     for group in ("recipes", "runs"):
         if not isinstance(params[group], dict) or not params[group]:
-            raise UserError(f"{path}: {group}: expected a mapping with at least one name, found {params[group]!r}")
+            raise UserError(
+                f"{path}: {group}: expected a mapping with at least one name, found {shortened(params[group])}"
+            )
         check_names(params[group], group)
+        sections |= {f"{group}.{name}": each for name, each in params[group].items()}
+    for where, section in sections.items():
+        if not isinstance(section, dict):
+            raise UserError(f"{path}: {where}: expected a mapping of keys, found {shortened(section)}")
     if not isinstance(params["size"], str) or params["size"] not in params["recipes"]:
-        raise UserError(f"{path}: size: expected one of {', '.join(params['recipes'])}, found {params['size']!r}")
+        raise UserError(
+            f"{path}: size: expected one of {', '.join(params['recipes'])}, found {shortened(params['size'])}"
+        )
     return params
 
 
-def _place(error: DuplicateKeyError) -> str:
-    return f"at line {error.problem_mark.line + 1}" if error.problem_mark else "somewhere"
+def _choices(value: Any, where: str = "") -> Any:
+    if isinstance(value, dict):
+        choices = Choices((key, _choices(each, f"{where}{key}.")) for key, each in value.items())
+        choices.where = where
+        return choices
+    return [_choices(each, where) for each in value] if isinstance(value, list) else value
 
 
-def check_names(mapping: Mapping[Any, Any], where: str) -> None:
-    """Raise `UserError` unless every key of what stands at `where` is a name."""
-    for name in mapping:
+def check_names(names: typing.Iterable[Any], where: str) -> None:
+    """Raise `UserError` unless all that stand at `where`, as keys or in a list, are names."""
+    for name in names:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise UserError(
-                f"params.yaml: {where}: expected a name of lower-case letters, digits and _, starting with a letter, "
-                f"found {name!r}"
-            )
+            raise UserError(f"params.yaml: {where}: expected {A_NAME}, found {shortened(name)}")
 
 
 def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> tuple[dict[str, Any], str]:
@@ -76,11 +91,13 @@ def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> 
     sections = params["recipes"][size]
     where = f"recipes.{size}"
     if not isinstance(sections, dict):
-        raise UserError(f"params.yaml: {where}: expected a mapping of sections, found {sections!r}")
+        raise UserError(f"params.yaml: {where}: expected a mapping of sections, found {shortened(sections)}")
     if section not in sections:
         raise UserError(f"params.yaml: {where}.{section}: missing")
     if not isinstance(sections[section], dict):
-        raise UserError(f"params.yaml: {where}.{section}: expected a mapping of keys, found {sections[section]!r}")
+        raise UserError(
+            f"params.yaml: {where}.{section}: expected a mapping of keys, found {shortened(sections[section])}"
+        )
     return sections[section], f"{where}.{section}"
 
 
@@ -126,7 +143,7 @@ def parse(cls: type[Section], mapping: Any, where: str) -> Section:
         UserError: names the full key, what was expected and what was found.
     """
     if not isinstance(mapping, Mapping):
-        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
+        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {shortened(mapping)}")
     fields = {field.name: field for field in dataclasses.fields(cls)}
     needed = [
         name

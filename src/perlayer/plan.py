@@ -35,6 +35,7 @@ from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, ladder_name, parse, recipe
+from perlayer.project import PACKAGE
 from perlayer.training.growth import check_growth, goes_by_importance
 from perlayer.training.ladder import check_ladder
 from perlayer.training.recipe import parse_recipe
@@ -218,12 +219,18 @@ def write_plans(runs: Iterable[Run], destination: Path) -> None:
 def write_code(stages: Path, destination: Path) -> None:
     """Write `destination/STAGE.json` for each script in `stages`: the SHA-256 of each file that it uses."""
     closure = ImportClosure(ALGORITHMS.parent)
-    for script in sorted(stages.resolve().glob("[!_]*.py")):
+    for script in sorted(stages.glob("[!_]*.py")):
         _write_hashes(stage_files(script, closure), destination / f"{script.stem}.json")
 
 
 def _write_hashes(files: Iterable[Path], destination: Path) -> None:
-    project = ALGORITHMS.parents[2]
-    hashes = {path.relative_to(project).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    hashes = {_in_project(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     destination.parent.mkdir(parents=True, exist_ok=True)
-    destination.write_text(json.dumps({"files": hashes}, indent=1) + "\n")
+    destination.write_text(json.dumps({"files": dict(sorted(hashes.items()))}, indent=1) + "\n")
+
+
+def _in_project(path: Path) -> str:
+    """The path of a file of the package or of a stage script from the project, wherever that lies and by what links."""
+    package = ALGORITHMS.parent
+    inside = PACKAGE / path.relative_to(package) if package in path.parents else Path("stages", path.name)
+    return inside.as_posix()

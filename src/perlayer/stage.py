@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perlayer import params
-from perlayer.errors import UserError
+from perlayer.errors import UserError, shortened
 from perlayer.loaded_code import digest, loaded_files
 from perlayer.provenance import declared, record
 from perlayer.store import require_writable
 
 TIMINGS = Path(".perlayer/timings")
+LONGEST = 2000  # characters of a line of error
 
 
 def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> int:
@@ -28,18 +29,19 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     that ended well go to .perlayer/timings, with its size and code; no stage reads them.
 
     Args:
-        function: the stage; its first parameter takes the params, the others are the stage's arguments, all text.
+        function: the stage; its first parameter takes the params, the others are the stage's arguments, all names.
         name: the stage, as dvc.yaml names it.
         arguments: what the command line holds.
 
     Returns:
-        The exit status: 0, 1 for an error, 2 for a wrong number of arguments, 130 when interrupted.
+        The exit status: 0, 1 for an error, 2 for arguments that no stage takes, 130 when interrupted.
     """
-    try:
-        inspect.signature(function).bind(None, *arguments)
-    except TypeError:
-        expected = [parameter.upper() for parameter in inspect.signature(function).parameters][1:]
-        return _fail(f"usage: python stages/{name}.py {' '.join(expected)}".rstrip(), status=2)
+    expected = [parameter.upper() for parameter in inspect.signature(function).parameters][1:]
+    if len(arguments) != len(expected):
+        return _fail(" ".join([f"usage: python stages/{name}.py", *expected]), status=2)
+    for parameter, argument in zip(expected, arguments):
+        if not params.NAME.fullmatch(argument):
+            return _fail(f"error: {parameter}: expected {params.A_NAME}, found {shortened(argument)}", status=2)
     start, clock = time.time(), time.perf_counter()
     try:
         choices = params.load("params.yaml")
@@ -76,7 +78,8 @@ def describe(error: OSError) -> str:
 def _fail(message: str, status: int = 1) -> int:
     # With several processes, what goes wrong in one of them (a full disk, a corrupted shard) must not pass in silence.
     where = f"process {_rank()}: " if _rank() else ""
-    print(where + " ".join(message.split()), file=sys.stderr)
+    line = " ".join(message.split())
+    print(where + (line if len(line) <= LONGEST else f"{line[:LONGEST]}..."), file=sys.stderr)
     return status
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
+
+from perlayer.project import use_own_package
 
 # What Composer's launcher tells each of its processes. A scheduler or another launcher may set some of it, too.
 LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -47,14 +50,18 @@ FIXED = {
 }
 
 
-def settle() -> None:
+def settle(beside: Path | None = None) -> None:
     """Make this process, and those that it starts, independent of its surroundings; the first thing a command does.
 
     A working folder that is gone, or whose path libraries cannot take, ends it with a line that says so.
+
+    Args:
+        beside: see `use_own_package`.
     """
     _start_anew()
     _open_closed_streams()
     _require_folder()
+    use_own_package(beside)
     settled = settled_environment(os.environ)
     for name in set(os.environ) - set(settled):
         del os.environ[name]

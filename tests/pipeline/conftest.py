@@ -61,7 +61,7 @@ class Project:
 
     def environment(self, **extra):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder / "src"), **EAGER, **extra}
+        return {**os.environ, "PATH": path, **EAGER, **extra}
 
     def dvc(self, *words, ok=True):
         return self.command("dvc", *words, ok=ok)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perlayer.errors import UserError, require
-from perlayer.params import NAME, check_keys, names, parse
+from perlayer.params import check_keys, check_names, names, parse
 
 PROMPTS = "prompts"  # the format of this project's own files of prompts
 MOST_OPERANDS = 1000
@@ -76,12 +76,8 @@ def parse_prompts(params: Mapping[str, Any]) -> dict[str, Sums | PromptFile]:
         UserError: names the key that is wrong, what was expected and what was found.
     """
     found: dict[str, Sums | PromptFile] = {}
+    check_names(params["depth"]["prompts"], "depth.prompts")
     for name, section in params["depth"]["prompts"].items():
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise UserError(
-                "params.yaml: depth.prompts: expected a name of lower-case letters, digits and _, "
-                f"starting with a letter, found {name!r}"
-            )
         kind = Sums if isinstance(section, Mapping) and "operands" in section else PromptFile
         found[name] = parse(kind, section, f"depth.prompts.{name}")
     return found
@@ -174,11 +170,9 @@ def parse_pair(params: Mapping[str, Any], name: str) -> Pair:
         UserError: no such name, a bad one, an unknown key, or no two different runs.
     """
     section, where = params["depth_maps"], f"depth_maps.{name}"
-    if not isinstance(name, str) or not NAME.fullmatch(name) or name in params["runs"]:
-        raise UserError(
-            "params.yaml: depth_maps: expected a name of lower-case letters, digits and _, starting with a letter, "
-            f"that no run has, found {name!r}"
-        )
+    check_names([name], "depth_maps")
+    if name in params["runs"]:
+        raise UserError(f"params.yaml: {where}: expected another name than that of a run")
     if name not in section:
         raise UserError(f"params.yaml: {where}: no such pair; pairs: {', '.join(section) or 'none'}")
     pair = section[name]

@@ -10,7 +10,7 @@ from typing import Any
 
 from perlayer.errors import UserError, require
 from perlayer.model.config import LARGEST, MOST_LAYERS
-from perlayer.params import NAME, is_number, parse
+from perlayer.params import check_names, is_number, parse
 
 SIZE = "published"  # what the tables call the recipe of a model that is not ours
 MODEL_TYPES = ("llama", "qwen3")
@@ -63,11 +63,7 @@ def parse_published_model(params: Mapping[str, Any], name: str) -> PublishedSett
         raise UserError(
             f"params.yaml: published.{name}: no such model; models: {', '.join(map(str, section)) or 'none'}"
         )
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise UserError(
-            "params.yaml: published: expected a name of lower-case letters, digits and _, "
-            f"starting with a letter, found {name!r}"
-        )
+    check_names([name], "published")
     if name in params["runs"]:
         raise UserError(f"params.yaml: published.{name}: expected another name than that of a run")
     return parse(PublishedSettings, section[name], f"published.{name}")
