@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -10,12 +11,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from perlayer import params
 from perlayer.errors import UserError
+from perlayer.lifetimes import alone, end_with_starter
 from perlayer.loaded_code import digest, loaded_files
 
-TIMINGS = Path(".perlayer/timings")
+TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")
+LONGEST_NAME = 200  # of a file
 
 
 def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> int:
@@ -38,10 +42,12 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     except TypeError:
         expected = [parameter.upper() for parameter in inspect.signature(function).parameters][1:]
         return _fail(f"usage: python stages/{name}.py {' '.join(expected)}".rstrip(), status=2)
-    start, clock = time.time(), time.perf_counter()
+    end_with_starter()
     try:
-        choices = params.load("params.yaml")
-        function(choices, *arguments)
+        with _alone("@".join([name, *arguments])):
+            start, clock = time.time(), time.perf_counter()
+            choices = params.load("params.yaml")
+            function(choices, *arguments)
     except UserError as error:
         return _fail(f"error: {error}")
     except OSError as error:
@@ -76,6 +82,17 @@ def _fail(message: str, status: int = 1) -> int:
 def _rank() -> int:
     rank = os.environ.get("RANK", "0")
     return int(rank) if rank.isdigit() else 0
+
+
+def _alone(name: str) -> contextlib.AbstractContextManager:
+    """Let one process at a time run a stage, as two would write the same files; those that a stage starts are with it."""
+    if "RANK" in os.environ:
+        return contextlib.nullcontext()
+    try:
+        RUNNING.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return contextlib.nullcontext()  # the stage says what it cannot write
+    return alone(RUNNING / quote(name, safe="@")[:LONGEST_NAME], name)
 
 
 def _write_timing(name: str, start: float, seconds: float, size: str) -> None:
