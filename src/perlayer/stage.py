@@ -85,7 +85,7 @@ def _rank() -> int:
 
 
 def _alone(name: str) -> contextlib.AbstractContextManager:
-    """Let one process at a time run a stage, as two would write the same files; those that a stage starts are with it."""
+    """Let one process at a time run a stage, as two would write the same files; what a stage starts is with it."""
     if "RANK" in os.environ:
         return contextlib.nullcontext()
     try:
