@@ -105,8 +105,9 @@ def kept(stages: Callable[[], Collection[str]]) -> Iterator[None]:
         for left in unused(CACHE.rglob(".*.tmp")):  # DVC would take the newest file of a run for what it has kept
             left.unlink(missing_ok=True)
         _mend_lock(stages)
+        copied = _state()
     ended = threading.Event()
-    keeper = threading.Thread(target=_keep, args=[ended], daemon=True)
+    keeper = threading.Thread(target=_keep, args=[ended, copied], daemon=True)
     keeper.start()
     try:
         yield
@@ -147,9 +148,9 @@ def _mend_lock(stages: Callable[[], Collection[str]]) -> None:
     _write(COPY, mended.text())
 
 
-def _keep(ended: threading.Event) -> None:
-    """Copy dvc.lock each time that it has changed, until `ended` is set; once more then."""
-    copied = seen = _state()
+def _keep(ended: threading.Event, copied: tuple[int, int] | None) -> None:
+    """Copy dvc.lock each time that it has changed since it was `copied`, until `ended` is set; once more then."""
+    seen = copied
     while True:
         last = ended.wait(PAUSE)
         now = _state()

@@ -218,7 +218,9 @@ def main(runs: int, kills: int, seed: int) -> int:
         for kind, count in campaign.kills.items():
             counts[kind] = counts.get(kind, 0) + count
         shutil.rmtree(campaign.project.folder)
-    print(f"{sum(counts.values())} kills over {runs} whole runs: {counts}; {cut} cut dvc.lock; ended early {ended_early}")
+    print(
+        f"{sum(counts.values())} kills over {runs} whole runs: {counts}; {cut} cut dvc.lock; ended early {ended_early}"
+    )
     shutil.rmtree(root)
     return 0
 
