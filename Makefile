@@ -28,12 +28,11 @@ setup:  ## make .venv with the locked dependencies (PYTHON=... chooses the Pytho
 		.venv/bin/python -m pip install --constraint constraints.txt --editable '.[test]' && \
 		echo "$(state)" > .venv/installed; }
 
-# Runs train side by side, one a core, before `dvc repro` does all that is left; on a machine with a GPU one at a time.
+# Runs train side by side, one a core; on a machine with a GPU one at a time.
 JOBS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo 1 || getconf _NPROCESSORS_ONLN)
 
 repro: setup  ## run the pipeline: what params.yaml and the code ask for and is not there yet (JOBS=... runs side by side)
-	@export PATH="$(CURDIR)/.venv/bin:$$PATH"; \
-	dvc status --quiet || { dvc repro plan shard prompts && python -m perlayer.side_by_side $(JOBS); } && dvc repro
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" ENDS_WITH=$$PPID .venv/bin/python -m perlayer.side_by_side $(JOBS)
 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .

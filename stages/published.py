@@ -5,12 +5,11 @@ from _run import run
 
 def published(params, name):
     from collections import ChainMap
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
 
     from perlayer.data.settings import ShardSettings, parse_part
     from perlayer.data.shards import write_shards
     from perlayer.data.tokens import tokenize_as_published
+    from perlayer.lifetimes import temporary_folder
     from perlayer.model.published_settings import parse_published_model, read_published_config
     from perlayer.params import recipe
 
@@ -18,8 +17,8 @@ def published(params, name):
     section, where = recipe(params, "data")
     settings = parse_part(ShardSettings, ChainMap({"sequence_length": model.sequence_length}, section), where)
     config = read_published_config(model.path, model.sequence_length)
-    with TemporaryDirectory(prefix="perlayer-") as folder:
-        tokens = Path(folder, "tokens")
+    with temporary_folder("perlayer-") as folder:
+        tokens = folder / "tokens"
         tokenize_as_published("data/corpus", model.path, config["vocab_size"], tokens)
         dataset = write_shards(
             tokens,

@@ -88,4 +88,4 @@ def test_a_working_folder_that_is_gone_is_one_line(projects, tmp_path):
     words = f"cd gone && rmdir ../gone && exec {sys.executable} {projects[0] / 'stages/toy.py'}"
     done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1] == "toy.py: the working folder has been removed"
+    assert done.stderr.splitlines()[-1] == "error: the working folder cannot be found: No such file or directory"

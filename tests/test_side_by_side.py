@@ -19,6 +19,14 @@ if [ "$1" = stage ]; then
 fi
 if [ "$1" = commit ]; then
     echo "commit $3" >> calls
+    if [ -e unwritable ]; then
+        echo "ERROR: dvc.lock: cannot be written" >&2
+        exit 1
+    fi
+    exit 0
+fi
+if [ "$2" != --single-item ]; then
+    echo "$@" >> calls
     exit 0
 fi
 shift 2
@@ -62,6 +70,7 @@ def lines(folder, name):
     return (folder / name).read_text().splitlines()
 
 
+FIRST = "repro plan corpus tokenize shard prompts"
 ALL = ["lens@a", "lens@b", "lens@c", "retrain_heads@a", "train@a", "train@b", "train@c"]
 
 
@@ -72,7 +81,9 @@ def test_every_changed_stage_runs_once_and_what_missed_the_lock_is_written_down(
     ran = lines(own_dvc, "ran")
     assert sorted(ran) == ALL
     assert all(ran.index(f"train@{run}") < ran.index(f"lens@{run}") for run in "abc") and ran[-1] == "retrain_heads@a"
-    assert [call for call in lines(own_dvc, "calls") if call.startswith("commit")] == ["commit lens@b"]
+    calls = lines(own_dvc, "calls")
+    assert [call for call in calls if call.startswith("commit")] == ["commit lens@b"]
+    assert (calls[0], calls[-1]) == (FIRST, "repro")
     assert "Unable" not in capfd.readouterr().out
 
 
@@ -81,9 +92,11 @@ def test_one_that_does_not_get_the_lock_tries_again(own_dvc):
     assert side_by_side.main(1) == 0
     assert sorted(lines(own_dvc, "ran")) == ALL
     assert lines(own_dvc, "calls") == [
+        FIRST,
         "repro train@a lens@a train@b lens@b train@c lens@c",
         "repro train@a lens@a train@b lens@b train@c lens@c",
         "repro retrain_heads@a",
+        "repro",
     ]
 
 
@@ -100,6 +113,29 @@ def test_what_dvc_says_before_any_stage_ends_it(own_dvc, capfd):
     path.write_text(DVC.replace("shift 2\n", "shift 2\necho 'ERROR: dvc.yaml is no YAML'\nexit 1\n"))
     assert side_by_side.main(1) == 1
     assert not (own_dvc / "ran").exists() and "dvc.yaml is no YAML" in capfd.readouterr().out
+
+
+def test_what_cannot_be_written_down_is_said_and_not_tried_for_ever(own_dvc, capfd):
+    for name in ("tried", "unwritable"):
+        (own_dvc / name).touch()
+    assert side_by_side.main(1) == 1
+    assert lines(own_dvc, "calls").count("commit lens@b") == 1
+    assert "ERROR: dvc.lock: cannot be written" in capfd.readouterr().err
+
+
+def test_nothing_to_do_takes_two_questions(own_dvc):
+    path = own_dvc / "bin" / "dvc"
+    path.write_text('#!/bin/sh\necho "$@" >> calls\necho {}\n')
+    assert side_by_side.main(1) == 0
+    assert lines(own_dvc, "calls") == ["status --json", "repro"]
+
+
+def test_a_lock_that_dvc_cannot_read_is_one_line(own_dvc, capfd):
+    (own_dvc / "dvc.lock").write_text("<<<<<<< HEAD\n")
+    assert side_by_side.main(1) == 1
+    said = capfd.readouterr().err
+    assert said.startswith("error: dvc.lock: expected what DVC can read") and said.count("\n") == 1
+    assert not (own_dvc / "calls").exists() and not (own_dvc / ".perlayer/repro.lock").exists()
 
 
 def test_later_portions_are_smaller_and_the_last_are_single(monkeypatch):

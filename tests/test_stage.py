@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -113,7 +114,25 @@ def test_the_code_of_a_stage_is_its_scripts_and_what_it_has_loaded(project):
     code = json.loads((stage.TIMINGS / "toy.json").read_text(encoding="utf-8"))["code"]
     assert code["stages/toy.py"] == hashlib.sha256(script.read_bytes()).hexdigest()
     modules = {Path(path).name for path in set(code) - {"stages/toy.py", "stages/_run.py"}}
-    assert modules == {"__init__.py", "errors.py", "loaded_code.py", "params.py", "stage.py"}
+    assert modules == {"__init__.py", "errors.py", "lifetimes.py", "loaded_code.py", "params.py", "stage.py"}
+
+
+def test_the_second_of_two_at_once_waits_for_the_first(project, capfd):
+    """And says so; what a name holds makes no path of it."""
+    started, ended = threading.Event(), []
+
+    def function(params, run):
+        started.set()
+        while "waiting" not in capfd.readouterr().err:
+            time.sleep(0.01)
+        ended.append("first")
+
+    first = threading.Thread(target=stage.run, args=[function, "train", ["../a b"]])
+    first.start()
+    assert started.wait(10)
+    assert stage.run(lambda params, run: ended.append("second"), "train", ["../a b"]) == 0
+    first.join(10)
+    assert ended == ["first", "second"] and not list(stage.RUNNING.iterdir())
 
 
 def test_a_timing_that_cannot_be_written_fails_nothing(project, capfd):

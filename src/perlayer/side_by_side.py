@@ -1,9 +1,9 @@
-"""Runs the stages that are not up to date side by side: `python -m perlayer.side_by_side JOBS`.
+"""What `make repro` runs: all that is not up to date, many stages side by side: `python -m perlayer.side_by_side JOBS`.
 
 DVC runs one stage at a time, but lets go of its lock while a stage works, so that several `dvc repro` of different
 stages can work at once. It takes DVC as long to start as many a stage to run, so each of them is given many stages, and
 fewer towards the end, so that none is left with much to do when the others are done. Where one waits too long for its
-turn with the lock, it goes on from there.
+turn with the lock, it goes on from there. Killed at any moment, it goes on when it is started again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,16 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from perlayer import params
+from perlayer.dvc_files import kept
+from perlayer.errors import UserError
+from perlayer.lifetimes import alone, end_with_starter, tied
 from perlayer.surroundings import settle
+from perlayer.warehouse.collect import set_aside
 
+FIRST = ("plan", "corpus", "tokenize", "shard", "prompts")  # what the rounds read
 # Those of a round need what the rounds before have made, and nothing of each other; the longest stand first.
 ROUNDS = (
     ("train", "ladder"),
@@ -37,14 +44,21 @@ Unit = tuple[str, ...]  # stages of which each needs those before it
 
 def all_stages() -> list[str]:
     """The stages of dvc.yaml."""
-    command = ["dvc", "stage", "list", "--all", "--name-only"]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return _answer("stage", "list", "--all", "--name-only").split()
 
 
 def changed_stages() -> list[str]:
     """The stages that DVC would run as things stand; those that read what they make may follow."""
-    status = subprocess.run(["dvc", "status", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return list(json.loads(status))
+    return list(json.loads(_answer("status", "--json")))
+
+
+def _dvc(*words: str) -> list[str]:
+    """A command that ends with this process."""
+    return tied("dvc", *words)
+
+
+def _answer(*words: str) -> str:
+    return subprocess.run(_dvc(*words), stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def of_kinds(stages: Iterable[str], kinds: tuple[str, ...]) -> list[str]:
@@ -86,7 +100,7 @@ def reproduce(units: list[Unit]) -> bool:
         if not failed:
             break
         if locked and last is not None:  # the work is done, and only its record missed its turn
-            _record(last)
+            ended_well = _record(last) and ended_well
             left = _after(left, last, with_unit=True)
         elif locked:
             time.sleep(PAUSE)
@@ -99,7 +113,7 @@ def reproduce(units: list[Unit]) -> bool:
 def _repro(stages: list[str]) -> tuple[bool, bool, str | None]:
     """Whether DVC failed, whether for want of the lock, and which stage it ran last."""
     locked, last = False, None
-    command = ["dvc", "repro", "--single-item", *stages]
+    command = _dvc("repro", "--single-item", *stages)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in process.stdout:
         found = RUNNING.match(line)
@@ -111,9 +125,15 @@ def _repro(stages: list[str]) -> tuple[bool, bool, str | None]:
     return process.wait() != 0, locked, last
 
 
-def _record(stage: str) -> None:
-    """Have DVC write down what a stage has made."""
-    while subprocess.run(["dvc", "commit", "--force", stage], capture_output=True, text=True).returncode != 0:
+def _record(stage: str) -> bool:
+    """Have DVC write down what a stage has made; says whether it could."""
+    while True:
+        done = subprocess.run(_dvc("commit", "--force", stage), capture_output=True, text=True)
+        if done.returncode == 0:
+            return True
+        if LOCKED not in done.stderr + done.stdout:
+            print(done.stderr, end="", file=sys.stderr)
+            return False
         time.sleep(PAUSE)
 
 
@@ -124,33 +144,53 @@ def _after(units: list[Unit], stage: str, with_unit: bool) -> list[Unit]:
     return [rest, *units[place + 1 :]] if with_unit and rest else units[place + 1 :]
 
 
-def main(jobs: int) -> int:
-    """Run every stage of the rounds that is not up to date, `jobs` at a time; returns the exit status.
+def run_rounds(stages: list[str], jobs: int) -> bool:
+    """Run those of `stages` that stand in the rounds, `jobs` at a time, and say whether all ended well.
 
     Once a round has had work, those after it are told all of their stages, and DVC leaves out what is up to date: to
     ask it beforehand takes it as long.
     """
+    told_all = False
+    with ThreadPoolExecutor(jobs) as pool:
+        for kinds in ROUNDS:
+            mine = of_kinds(stages, kinds)
+            if mine and not told_all:
+                stages, told_all = all_stages(), True
+            work = Work(map(unit_of, mine), jobs)
+            ended = pool.map(lambda _, work=work: [reproduce(units) for units in iter(work.take, [])], range(jobs))
+            if not all(one for worker in list(ended) for one in worker):
+                return False
+    return True
+
+
+def main(jobs: int) -> int:
+    """Run every stage that is not up to date, those of the rounds `jobs` at a time; returns the exit status.
+
+    Only one process at a time does so in a project; what a kill has left of DVC's files is mended first.
+    """
     try:
-        stages, told_all = changed_stages(), False
-        with ThreadPoolExecutor(jobs) as pool:
-            for kinds in ROUNDS:
-                mine = of_kinds(stages, kinds)
-                if mine and not told_all:
-                    stages, told_all = all_stages(), True
-                work = Work(map(unit_of, mine), jobs)
-                ended = pool.map(lambda _, work=work: [reproduce(units) for units in iter(work.take, [])], range(jobs))
-                if not all(one for worker in list(ended) for one in worker):
-                    return 1
+        with alone(Path(".perlayer/repro.lock"), "make repro"), kept(all_stages):
+            set_aside(params.load(), "metrics")
+            stages = changed_stages()
+            if any(stage in FIRST for stage in stages):
+                subprocess.run(_dvc("repro", *FIRST), check=True)
+                stages = changed_stages()
+            if not run_rounds(stages, jobs):
+                return 1
+            return subprocess.run(_dvc("repro")).returncode
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except subprocess.CalledProcessError as error:  # DVC has said why
         return error.returncode
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":
     settle()
+    end_with_starter()
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal() or int(sys.argv[1]) < 1:
         sys.exit("usage: python -m perlayer.side_by_side JOBS (how many runs at a time, at least 1)")
     sys.exit(main(int(sys.argv[1])))

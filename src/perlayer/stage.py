@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -13,11 +14,12 @@ from pathlib import Path
 
 from perlayer import params
 from perlayer.errors import UserError, shortened
+from perlayer.lifetimes import alone, end_with_starter
 from perlayer.loaded_code import digest, loaded_files
 from perlayer.provenance import declared, record
 from perlayer.store import require_writable
 
-TIMINGS = Path(".perlayer/timings")
+TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")
 LONGEST = 2000  # characters of a line of error
 
 
@@ -42,15 +44,17 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     for parameter, argument in zip(expected, arguments):
         if not params.NAME.fullmatch(argument):
             return _fail(f"error: {parameter}: expected {params.A_NAME}, found {shortened(argument)}", status=2)
-    start, clock = time.time(), time.perf_counter()
+    end_with_starter()
     try:
-        choices = params.load("params.yaml")
-        declaration = declared(name, arguments, choices)
-        if _rank() == 0:
-            require_writable(declaration.outs)
-        function(choices, *arguments)
-        if _rank() == 0:
-            record(declaration, choices)
+        with _alone("@".join([name, *arguments])):
+            start, clock = time.time(), time.perf_counter()
+            choices = params.load("params.yaml")
+            declaration = declared(name, arguments, choices)
+            if _rank() == 0:
+                require_writable(declaration.outs)
+            function(choices, *arguments)
+            if _rank() == 0:
+                record(declaration, choices)
     except UserError as error:
         return _fail(f"error: {error}")
     except OSError as error:
@@ -86,6 +90,17 @@ def _fail(message: str, status: int = 1) -> int:
 def _rank() -> int:
     rank = os.environ.get("RANK", "0")
     return int(rank) if rank.isdigit() else 0
+
+
+def _alone(name: str) -> contextlib.AbstractContextManager:
+    """Let one process at a time run a stage, as two would write the same files; what a stage starts is with it."""
+    if "RANK" in os.environ:
+        return contextlib.nullcontext()
+    try:
+        RUNNING.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return contextlib.nullcontext()  # the stage says what it cannot write
+    return alone(RUNNING / name, name)
 
 
 def _write_timing(name: str, start: float, seconds: float, size: str) -> None:

@@ -156,15 +156,64 @@ def test_a_different_run_never_continues_a_checkpoint(tmp_path, shards, recipe, 
     assert len(folders) == 4
 
 
-def test_a_broken_checkpoint_is_named(tmp_path, shards, recipe, run_of, machine, interrupt_at):
-    interrupt_at(5)
+def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_it_used(
+    tmp_path, finished, shards, recipe, run_of, machine, interrupt_at, capsys
+):
+    """64 bits within a tensor, which torch loads without a word."""
+    steps = interrupt_at(5)
     with pytest.raises(KeyboardInterrupt):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    (checkpoint,) = {path.resolve() for path in (tmp_path / ".perlayer/scratch").rglob("*.pt")}
-    (checkpoint.parent / "ep0-ba5-rank0.pt").write_bytes(b"killed in the middle")
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
-    with pytest.raises(UserError, match="not a whole checkpoint; remove .* to train from the first update"):
+    (scratch,) = (tmp_path / ".perlayer/scratch").iterdir()
+    newest = (scratch / "latest-rank0.pt").resolve()
+    assert newest.name == "ep0-ba4-rank0.pt"
+    content = bytearray(newest.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 8] = bytes(byte ^ 255 for byte in content[middle : middle + 8])
+    newest.write_bytes(content)
+    torch.load(newest, weights_only=False)
+    capsys.readouterr()
+    train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert steps[5] == 3  # from the checkpoint after step 2
+    said = [line for line in capsys.readouterr().err.splitlines() if "step" not in line]
+    relative = f".perlayer/scratch/{scratch.name}/ep0-ba4-rank0.pt"
+    assert said == [f"separate: {relative} is damaged; training goes on from ep0-ba2-rank0.pt, the one before it"]
+    assert outs(tmp_path, run_of()) == outs(finished, run_of())
+
+
+def test_without_a_whole_checkpoint_training_starts_from_the_first_update(
+    tmp_path, finished, shards, recipe, run_of, machine, interrupt_at, capsys
+):
+    interrupt_at(3)
+    with pytest.raises(KeyboardInterrupt):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    (scratch,) = (tmp_path / ".perlayer/scratch").iterdir()
+    newest = (scratch / "latest-rank0.pt").resolve()
+    newest.write_bytes(newest.read_bytes()[:-100])
+    capsys.readouterr()
+    train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    said = capsys.readouterr().err
+    assert "ep0-ba2-rank0.pt is damaged; training starts from the first update\n" in said and "step 1 of" in said
+    assert outs(tmp_path, run_of()) == outs(finished, run_of())
+
+
+def test_another_number_of_processes_starts_anew_and_says_so(
+    tmp_path, shards, recipe, run_of, machine, interrupt_at, capsys
+):
+    """Here another number of threads, of loader processes and of sequences at once, which are part of a run alike."""
+    interrupt_at(3)
+    with pytest.raises(KeyboardInterrupt):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    (old,) = (tmp_path / ".perlayer/scratch").iterdir()
+    capsys.readouterr()
+    other = dataclasses.replace(machine, threads=2, microbatch=2)
+    work = module.work_of(run_of(), recipe, shards)
+    new, _ = session.resumable(work, Session(other, CPU), module.definition(run_of(), recipe))
+    assert capsys.readouterr().err == (
+        "separate: training starts from the first update; it had begun with microbatch: 4, now 2; threads: 1, now 2\n"
+    )
+    assert not old.exists() and [path.name for path in (tmp_path / ".perlayer/scratch").iterdir()] == [new.name]
+    session.resumable(work, Session(other, CPU), module.definition(run_of(), recipe))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_run_killed_while_a_checkpoint_was_linked_goes_on_from_it(
@@ -178,7 +227,8 @@ def test_a_run_killed_while_a_checkpoint_was_linked_goes_on_from_it(
     (link.parent / "ep0-ba9-rank0.pt").write_bytes(b"killed in the middle")
     capsys.readouterr()
     train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    assert "step 1 of" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "step 1 of" not in said and "damaged" not in said
     assert outs(tmp_path, run_of()) == outs(finished, run_of())
 
 

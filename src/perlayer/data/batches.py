@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perlayer.data.dataset import COLUMN, read_dataset, read_index
-from perlayer.errors import UserError
+from perlayer.data.shared_memory import bytes_needed, starting_to_read
 from perlayer.store import verified
-
-PATIENCE = 300  # seconds that the starts of other runs may take
 
 if TYPE_CHECKING:
     import torch
@@ -35,43 +32,25 @@ def train_loader(shards: str | Path, batch_per_process: int, workers: int) -> St
 
     Returns:
         A loader of `{"tokens": int64 tensor (batch_per_process, sequence_length + 1)}`.
+
+    Raises:
+        UserError: there is too little shared memory.
     """
     from streaming import StreamingDataLoader
 
     from perlayer.data.local_shards import LocalShards
 
-    with _alone_in_shared_memory():
+    dataset, files = read_dataset(shards), len(read_index(shards, "train"))
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    sequence_bytes = 8 * (dataset.sequence_length + 1)
+    needed = bytes_needed(dataset.train_sequences, files, batch_per_process, processes, workers, sequence_bytes)
+    with starting_to_read(needed):
         data = LocalShards(
             local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
         )
     return StreamingDataLoader(
         data, batch_size=batch_per_process, num_workers=workers, drop_last=True, collate_fn=collate
     )
-
-
-@contextlib.contextmanager
-def _alone_in_shared_memory() -> Iterator[None]:
-    """Let one run at a time start streaming on this machine, with all its processes.
-
-    Streaming looks for the first free name in shared memory and then takes it; two runs that look at once would take
-    the same. The lock lies where every run finds it, whatever its TMPDIR.
-    """
-    import torch.distributed as distributed
-    from filelock import FileLock, Timeout
-
-    path = f"/tmp/perlayer-streaming-{os.getuid()}.lock"
-    with contextlib.ExitStack() as held:
-        if os.environ.get("LOCAL_RANK", "0") == "0":
-            try:
-                held.enter_context(FileLock(path, timeout=PATIENCE))
-            except Timeout:
-                raise UserError(
-                    f"{path}: expected to start reading within {PATIENCE} seconds, found that another process still "
-                    "holds it; is one stuck?"
-                ) from None
-        if distributed.is_available() and distributed.is_initialized():
-            distributed.barrier()
-        yield
 
 
 def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:

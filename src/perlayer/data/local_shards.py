@@ -6,6 +6,8 @@ from typing import Any
 
 from streaming import StreamingDataset
 
+from perlayer.data.shared_memory import hold
+
 
 class LocalShards(StreamingDataset):
     """A `StreamingDataset` without a remote, which makes each shard ready once.
@@ -16,6 +18,7 @@ class LocalShards(StreamingDataset):
 
     def __init__(self, **settings: Any):
         super().__init__(**settings)
+        hold(self._locals_shm.shm._fd)
         self._ready: set[int] = set()
 
     def prepare_shard(self, shard_id: int, blocking: bool = True) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from perlayer.lifetimes import end_with_parent
 from perlayer.questions import connect
 from perlayer.report.figures import FIGURES, style
 
@@ -25,7 +26,7 @@ def plot(warehouse_dir: str | Path, figures_dir: str | Path, processes: int = 1)
         _draw(names, warehouse_dir, figures_dir)
         return
     connect(warehouse_dir).close()  # builds the database, which each process would build for itself
-    with ProcessPoolExecutor(processes) as pool:
+    with ProcessPoolExecutor(processes, initializer=end_with_parent) as pool:
         parts = [pool.submit(_draw, names[first::processes], warehouse_dir, figures_dir) for first in range(processes)]
         for part in parts:
             part.result()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.lifetimes import temporary_folder, tied
 
 
 @contextlib.contextmanager
@@ -23,8 +24,8 @@ def own_temporary_folder() -> Iterator[None]:
     if "RANK" in os.environ:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="perlayer-", ignore_cleanup_errors=True) as folder:
-        os.environ["TMPDIR"] = tempfile.tempdir = folder
+    with temporary_folder("perlayer-") as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
         try:
             yield
         except BaseException:
@@ -58,7 +59,7 @@ def launch_processes(machine: Machine, batch: int) -> bool:
     if machine.processes == 1 or "RANK" in os.environ:
         return False
     share_of_batch(batch, machine.processes)
-    command = [sys.executable, "-m", "composer.cli.launcher", "-n", str(machine.processes), *sys.argv]
+    command = tied(sys.executable, "-m", "composer.cli.launcher", "-n", str(machine.processes), *sys.argv)
     if subprocess.run(command).returncode != 0:
         raise UserError(f"one of the {machine.processes} training processes failed; see above")
     return True

@@ -6,7 +6,6 @@ import hashlib
 import logging
 import sys
 import warnings
-import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +23,11 @@ from perlayer.data.batches import train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.training.checkpoints import KEPT, Checksums, link_newest_whole
 from perlayer.training.launch import share_of_batch
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.process import prepare_process
-from perlayer.training.scratch import scratch_folder
+from perlayer.training.scratch import described, scratch_folder, start_scratch
 
 CHECKPOINTS_A_RUN = 10
 CHECKPOINT_WRITERS = ("PytorchStreamWriter", "inline_container")  # torch names one of them where a disk is full
@@ -139,7 +139,7 @@ def new_trainer(
         max_duration=f"{work.steps}ba",
         algorithms=list(algorithms),
         callbacks=list(callbacks),
-        loggers=[log],
+        loggers=[log, Checksums()],
         device="gpu" if session.device.type == "cuda" else "cpu",
         precision="fp32",  # the model casts by itself
         device_train_microbatch_size=session.microbatch(work.batch),
@@ -157,45 +157,21 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
 
     Args:
         definition: the settings that define it; what `Session.definition` holds is added.
-
-    Raises:
-        UserError: a checkpoint is there and broken.
     """
-    scratch = scratch_folder(work.name, {**definition, **session.definition(work.shards, work.batch)})
+    whole = described({**definition, **session.definition(work.shards, work.batch)})
+    scratch = scratch_folder(work.name, whole)
     if session.is_first:
-        _link_newest(scratch)
+        start_scratch(scratch, work.name, whole)
+        link_newest_whole(scratch, work.name)
     dist.barrier()
-    _require_whole(scratch)
     interval = session.machine.checkpoint_steps or max(1, -(-work.steps // CHECKPOINTS_A_RUN))
     return scratch, {
         "save_folder": str(scratch),
         "save_interval": f"{interval}ba",
-        "save_num_checkpoints_to_keep": 1,
+        "save_num_checkpoints_to_keep": KEPT,
         "save_overwrite": True,
         "autoresume": True,
     }
-
-
-def _link_newest(scratch: Path) -> None:
-    """Have latest-rank0.pt lead to the newest whole checkpoint where it is gone.
-
-    Composer removes the link before it makes it anew, and a training may be killed between the two.
-    """
-    latest = scratch / "latest-rank0.pt"
-    if latest.exists():
-        return
-    whole = [checkpoint for checkpoint in scratch.glob("ep*-rank0.pt") if zipfile.is_zipfile(checkpoint)]
-    if whole:
-        newest = max(whole, key=lambda checkpoint: checkpoint.stat().st_mtime_ns)
-        latest.unlink(missing_ok=True)
-        latest.symlink_to(newest.name)
-
-
-def _require_whole(scratch: Path) -> None:
-    # What was being written when a training was killed lies there too; the links lead to what was written before.
-    for checkpoint in sorted(scratch.glob("latest-rank*.pt")):
-        if not zipfile.is_zipfile(checkpoint):
-            raise UserError(f"{checkpoint}: not a whole checkpoint; remove {scratch} to train from the first update")
 
 
 def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:

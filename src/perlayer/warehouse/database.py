@@ -5,13 +5,13 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-import tempfile
 from importlib import resources
 from pathlib import Path
 
 import duckdb
 
 from perlayer.errors import UserError
+from perlayer.lifetimes import temporary_folder
 from perlayer.store import MANIFEST, read_manifest, verified_files
 
 TABLES = ("runs", "layer_metrics", "dissections", "pairs", "left_out")
@@ -174,8 +174,8 @@ def _open(database: Path, fingerprint: str) -> duckdb.DuckDBPyConnection | None:
 def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -> None:
     """Build the database in a folder of its own, then move it into place."""
     try:
-        with tempfile.TemporaryDirectory(prefix=f"{database.name}.", dir=database.parent) as folder:
-            new = Path(folder) / database.name
+        with temporary_folder(f"{database.name}.", database.parent) as folder:
+            new = folder / database.name
             connection = duckdb.connect()  # all threads: rows keep their order
             try:
                 connection.execute("SET enable_progress_bar = false")

@@ -1,0 +1,197 @@
+"""What ends with a process, however it ends: the processes that it has started, its locks and its temporary folders."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ENDS_WITH = "ENDS_WITH"  # environment variable: the id of the process with which this one is to end
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
+HELD = ".held"  # how the names of temporary folders end
+
+
+def tied(*command: str) -> list[str]:
+    """The command that runs `command` so that it ends with this process, and the stages that it starts with it."""
+    return [sys.executable, "-m", "perlayer.lifetimes", str(os.getpid()), *command]
+
+
+def end_with_starter() -> None:
+    """End this process when what has started it ends: DVC, a command that was `tied`, or whom `ENDS_WITH` names.
+
+    On Linux; what people start by hand goes on.
+    """
+    starter = os.environ.get(ENDS_WITH, "")
+    if not starter.isdigit() and "DVC_STAGE" not in os.environ:
+        return
+    end_with_parent()
+    if starter.isdigit() and hasattr(os, "pidfd_open"):  # a shell may stand between the two, and live on
+        _end_with(int(starter))
+
+
+def end_with_parent() -> None:
+    """Have Linux kill this process when its parent ends."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _end_with(process: int) -> None:
+    try:
+        ended = os.pidfd_open(process)
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGKILL)
+    except OSError:  # not to be had here
+        return
+
+    def wait() -> None:
+        select.select([ended], [], [])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@contextlib.contextmanager
+def alone(path: Path, what: str, patience: float = 0.0, stays: bool = False) -> Iterator[None]:
+    """Hold the lock file `path`, which one process at a time does; wait where another has it.
+
+    The lock goes with the process that holds it, however that ends.
+
+    Args:
+        what: how a line on stderr calls what the other process is at, after `patience` seconds.
+        stays: leave the file where others than this package use it, too.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _locked(path, what, patience)
+    try:
+        with contextlib.suppress(OSError):  # a full disk; it only tells others whom they wait for
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        if not stays:
+            path.unlink(missing_ok=True)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # processes forked meanwhile share it
+        os.close(descriptor)
+
+
+def _locked(path: Path, what: str, patience: float) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not _lock(descriptor):
+                speaker = threading.Timer(patience, _say_for_whom, [path, what])
+                speaker.daemon = True
+                speaker.start()
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                finally:
+                    speaker.cancel()
+            if _is_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the one who held it has removed it
+
+
+def _say_for_whom(path: Path, what: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"{what}: waiting for process {path.read_text().strip() or '(unknown)'}, which is at it", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str, parent: str | Path | None = None) -> Iterator[Path]:
+    """A new folder of this process in `parent` (by default that for temporary files), gone when the context ends.
+
+    Those of the same prefix that processes left there when they were killed go before.
+    """
+    parent = Path(parent or tempfile.gettempdir())
+    for left in parent.glob(f"{prefix}*{HELD}"):
+        _remove_if_dead(left)
+    descriptor = None
+    while descriptor is None:
+        folder = Path(tempfile.mkdtemp(HELD, prefix, parent))
+        with contextlib.suppress(FileNotFoundError):  # another process took it for one that is left
+            descriptor = os.open(folder, os.O_RDONLY)
+            if not (_lock(descriptor) and _is_at(descriptor, folder)):
+                os.close(descriptor)
+                descriptor = None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _remove_if_dead(folder: Path) -> None:
+    """Remove a temporary folder, unless a living process has it or it is another user's."""
+    try:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            return
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # in use, or on a file system that does not tell
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def unused(files: Iterable[Path]) -> list[Path]:
+    """Those of some files that no process has open or mapped, as far as Linux shows them; elsewhere none."""
+    left = {str(file.absolute()): file for file in files}
+    if not left or not os.path.isdir("/proc/self/fd"):
+        return []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            for descriptor in (process / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    left.pop(os.readlink(descriptor), None)
+            for line in (process / "maps").read_text(errors="replace").splitlines():
+                left.pop(line[line.find("/") :], None)
+    return list(left.values())
+
+
+def _lock(descriptor: int) -> bool:
+    """Whether the lock of an open file or folder is now this process's; where there are no locks, it is."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    starter, *command = sys.argv[1:]
+    end_with_parent()
+    if os.getppid() != int(starter):
+        sys.exit(1)  # it has ended already
+    os.environ[ENDS_WITH] = str(os.getpid())
+    try:
+        os.execvp(command[0], command)
+    except FileNotFoundError:
+        sys.exit(f"{command[0]}: no such command on PATH; `make setup` installs what is locked")
