@@ -35,6 +35,9 @@ def test_every_recipe_of_the_project_parses(request):
     ("key", "value"),
     [
         ("corpus", ""),
+        ("corpus", "a\0b*.txt"),
+        ("validation", "a\nb.txt"),
+        ("tokenizer", "\ud800"),
         ("text_column", ""),
         ("validation", ""),
         ("tokenizer", ""),

@@ -9,8 +9,8 @@ import sys
 
 import duckdb
 import fsspec
+import pandas
 import pyarrow
-import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import zstandard
@@ -553,14 +553,12 @@ def json_by_rows(path):
     return [text for (text,) in texts]
 
 
-def csv_by_arrow(path):
-    options = pyarrow.csv.ConvertOptions(column_types={"text": pyarrow.string()}, include_columns=["text"])
-    parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
+def csv_by_pandas(path):
     try:
-        return pyarrow.csv.read_csv(path, parse_options=parsing, convert_options=options)["text"].to_pylist()
-    except pyarrow.ArrowInvalid as refused:
-        assert "Empty CSV" in str(refused)
+        table = pandas.read_csv(path, dtype=str, na_filter=False, usecols=["text"], encoding="utf-8-sig")
+    except pandas.errors.EmptyDataError:
         return []
+    return table["text"].tolist()
 
 
 def parquet_by_duckdb(path):
@@ -578,7 +576,7 @@ SMALL = ["one", "zwei, 'quoted'", '"drei"', "четыре 👩", "", "five\nline
     [
         ("a.txt", "\ufeffzwei, четыре 👩\n".encode(), lambda path: [path.read_bytes().decode("utf-8-sig")]),
         ("a.jsonl", as_jsonl(SMALL), json_by_rows),
-        ("a.csv", as_csv(SMALL), csv_by_arrow),
+        ("a.csv", as_csv(SMALL), csv_by_pandas),
         ("a.parquet", as_parquet(SMALL), parquet_by_duckdb),
         ("a.jsonl.gz", gzip.compress(as_jsonl(SMALL)), lambda path: SMALL),
         ("a.csv.gz", gzip.compress(as_csv(SMALL)), lambda path: SMALL),
@@ -629,10 +627,10 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
 def test_reading_streams(tmp_path, name):
-    """The memory of the process grows by less than half the text it reads."""
+    """The memory of the process grows by less than a quarter of the text it reads."""
     script = f"""
 import json, resource, sys
-import duckdb, pyarrow, pyarrow.csv, pyarrow.parquet
+import pyarrow, pyarrow.parquet
 from perlayer.data.sources import documents
 text = "twelve bytes" * 1000
 with open({str(tmp_path / name)!r}, "wb") as file:
@@ -653,7 +651,7 @@ print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit - before)
     assert run.returncode == 0, run.stderr
     rows, growth = map(int, run.stdout.split())
     assert rows == 30_000
-    assert growth < 30_000 * 12_000 / 2
+    assert growth < 30_000 * 12_000 / 4
 
 
 def test_files_are_sorted_by_name(tmp_path):

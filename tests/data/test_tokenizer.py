@@ -191,7 +191,10 @@ def test_the_bytes_of_pieces_are_those_of_the_library():
 
 
 BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False)
-LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +254,7 @@ NORMALIZERS = ["NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents
         ({"model": models.BPE({"a</w>": 0}, [], end_of_word_suffix="</w>")}, "its BPE has no token for some bytes"),
         (
             {"model": models.BPE({"a": 0}, [], unk_token="b")},
-            "one that reads every text, found: Unk token `b` not found",
+            "one that reads every text, found: Unk token `b`",
         ),
     ],
 )
@@ -300,13 +303,11 @@ def test_a_panic_of_the_library_is_one_line(tmp_path):
     description = json.loads((tmp_path / "tokenizer.json").read_text())
     description["model"] |= {"continuing_subword_prefix": "##", "merges": [["a", "b"]]}
     (tmp_path / "tokenizer.json").write_text(json.dumps(description))
-    with pytest.raises(
-        UserError, match="tokenizer.json: expected a tokenizer.json, found: byte index 2 is out of bounds"
-    ):
+    with pytest.raises(UserError, match="expected a tokenizer.json, found: byte index 2 is out of bounds"):
         load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("source", ["./absent", "/no/such/tokenizer.json", "a/b/c", "tokenizer.json", "a" * 5000])
+@pytest.mark.parametrize("source", ["./absent", "/no/such/tokenizer.json", "/" + "a" * 300, "a/b/c", "tokenizer.json"])
 def test_a_path_without_a_tokenizer_is_named(source):
     with pytest.raises(UserError, match=f"^data.tokenizer: expected a tokenizer.json, .*, found '{source}'$"):
         load_tokenizer(source)

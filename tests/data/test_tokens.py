@@ -65,22 +65,17 @@ def test_a_document_that_loses_bytes_is_an_error(tokens, tmp_path):
     backend = Backend.from_file(str(tokens.parent / "tokenizer/tokenizer.json"))
     backend.normalizer = normalizers.Replace("a name that only one text has", "")
     backend.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "a.jsonl").write_text(
-        "".join(f'{{"text": "{text}"}}\n' for text in ("one", "a name that only one text has."))
-    )
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "a name that only one text has."}\n')
     build_corpus(str(tmp_path / "a.jsonl"), "text", tmp_path / "corpus")
-    with pytest.raises(
-        UserError, match="corpus: document 2: expected .* keeps its 30 bytes, found one that makes 1 of"
-    ):
+    with pytest.raises(UserError, match="document 2: expected .* keeps its 30 bytes, found one that makes 1 of"):
         tokenize(tmp_path / "corpus", str(tmp_path / "tokenizer.json"), 300, tmp_path / "made", tmp_path / "tokens")
     assert not (tmp_path / "tokens").exists()
 
 
 def test_a_mark_that_stands_for_a_space_may_stand_in_a_text(tmp_path):
     pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581"]
-    backend = Backend(
-        models.BPE({piece: i for i, piece in enumerate(pieces)}, [], unk_token="<unk>", byte_fallback=True)
-    )
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    backend = Backend(models.BPE(vocabulary, [], unk_token="<unk>", byte_fallback=True))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
     backend.add_special_tokens(["<unk>", "<s>", "</s>"])
     backend.save(str(tmp_path / "tokenizer.json"))
