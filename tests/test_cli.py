@@ -1,4 +1,5 @@
 import csv
+import io
 import json
 import os
 import re
@@ -103,6 +104,39 @@ def test_it_loads_nothing_heavy(project, arguments):
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_question_that_is_not_utf_8_is_one_line(project, capsys):
+    assert cli.main(["query", os.fsdecode(b"SELECT 'caf\xe9'")]) == 2
+    assert capsys.readouterr() == ("", "error: expected SQL in UTF-8, found \"SELECT 'caf\\udce9'\"\n")
+
+
+@pytest.mark.parametrize("form", cli.FORMATS)
+@pytest.mark.parametrize(("encoding", "letter", "shown"), [("latin-1", "\u00e9", True), ("ascii", "\u2192", False)])
+def test_an_answer_that_the_output_cannot_show_is_one_line(project, capsys, monkeypatch, form, encoding, letter, shown):
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    status = cli.main(["query", f"SELECT '{letter}' AS x", "--format", form])
+    said = capsys.readouterr().err
+    if shown:
+        assert (status, said) == (0, "") and letter.encode(encoding) in out.buffer.getvalue()
+    else:
+        assert status == 1 and said.count("\n") == 1
+        assert said.startswith(f"error: expected an answer that {encoding}, the encoding of the output, can show")
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "said"),
+    [
+        (">/dev/full", 1, "error: the answer cannot be written: No space left on device\n"),
+        (">&-", 0, ""),
+        ("<&- >&- 2>&-", 0, ""),
+    ],
+)
+def test_an_answer_that_cannot_be_written_is_one_line(project, streams, status, said):
+    command = f'"{sys.executable}" -m perlayer.cli query "SELECT 1" {streams}'
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, env=os.environ)
+    assert (done.returncode, done.stderr) == (status, said)
 
 
 def test_a_reader_may_stop_early(project):

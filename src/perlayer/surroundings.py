@@ -101,8 +101,8 @@ def _start_anew() -> None:
         unwanted.append("PYTHONWARNINGS")
     if not wanted and not unwanted:
         return
-    if wanted and sys.stdout is not None:  # the terminal still reads what it did
-        wanted.setdefault("PYTHONIOENCODING", sys.stdout.encoding)
+    if wanted and sys.stdout is not None and "PYTHONIOENCODING" not in os.environ:
+        wanted["PYTHONIOENCODING"] = sys.stdout.encoding  # the terminal still reads what it did
     kept = {name: value for name, value in os.environ.items() if name not in unwanted}
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept | wanted)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -58,7 +59,10 @@ def test_two_processes_with_microbatches_give_the_same_numbers(finished):
             PERLAYER_PROCESSES="2",
             PERLAYER_MICROBATCH="4",
             PERLAYER_DEVICE="cpu",
+            RANK="0",  # of a scheduler, which has started one process and knows nothing of these
+            WORLD_SIZE="1",
         )
+        assert finished.bytes_of(outs[0]) != {name: before[name] for name in finished.bytes_of(outs[0])}
         two = json.loads((finished.folder / outs[1] / "summary.json").read_text())
         # the same sequences an update, added in another order: float32 rounding apart, all is equal
         assert two == pytest.approx(one, rel=1e-5)
@@ -66,6 +70,35 @@ def test_two_processes_with_microbatches_give_the_same_numbers(finished):
         for path, content in before.items():
             (finished.folder / path).unlink(missing_ok=True)
             (finished.folder / path).write_bytes(content)
+
+
+def test_surroundings_change_no_byte(finished, tmp_path):
+    """Each of these is one that changed bytes, or ended a stage in a traceback, or may on another machine."""
+    copy = type(finished)(tmp_path / "a b'[c]")
+    shutil.copytree(finished.folder, copy.folder, ignore=shutil.ignore_patterns(".git", ".dvc", ".perlayer"))
+    (copy.folder / "matplotlibrc").write_text("text.usetex: True\nfont.size: 20\nbackend: nonsense\n")
+    outs = "data/models/baseline", "metrics", "report"
+    for out in outs:
+        shutil.rmtree(copy.folder / out)
+    shutil.copytree(finished.folder / "metrics", copy.folder / "metrics", ignore=shutil.ignore_patterns("warehouse"))
+    shutil.rmtree(copy.folder / "metrics/runs/baseline")
+    nowhere = str(tmp_path / "nowhere")
+    hostile = {
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        **dict.fromkeys(("RANK", "LOCAL_RANK", "NODE_RANK", "BASE_RANK", "SLURM_PROCID"), "1"),
+        **{"WORLD_SIZE": "4", "MASTER_ADDR": "nowhere.invalid", "TORCHELASTIC_USE_AGENT_STORE": "True"},
+        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "3"),
+        **{"OMP_DYNAMIC": "true", "MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "default"},
+        **{"TORCH_LOGS": "nonsense", "TORCH_COMPILE_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""},
+        **{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        **{"PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "7"},
+        **dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"), nowhere),
+        **{"TZ": "Pacific/Kiritimati", "SOURCE_DATE_EPOCH": "1", "COLUMNS": "3", "NO_COLOR": "1"},
+    }
+    for command in ("train.py baseline", "collect.py", "plot.py", "report.py"):
+        said = copy.command("sh", "-c", f"umask 077; exec python stages/{command}", **hostile)
+        assert "Traceback" not in said
+    assert copy.bytes_of(*outs) == finished.bytes_of(*outs)
 
 
 def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):

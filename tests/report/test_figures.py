@@ -1,8 +1,13 @@
 import functools
+import os
+import subprocess
+import sys
 
 import made_up_results as made_up
+import matplotlib
 import pandas as pd
 import pytest
+from cycler import cycler
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
@@ -201,6 +206,34 @@ def test_lens_agreement_of_equal_depths_counts_layers(gather, tmp_path):
         assert set(lens_agreement.data(connection)["name"]) == {"baseline", "shared"}  # probes stand for the baseline
         labels = texts(lens_agreement.draw(connection))
     assert "Layer" in labels and "logit lens" in labels and "tuned lens" not in labels
+
+
+def test_a_users_matplotlibrc_changes_no_byte(connection, tmp_path):
+    hostile = {
+        "axes.prop_cycle": cycler(color=["red"]),
+        "axes.unicode_minus": False,
+        "figure.facecolor": "black",
+        "font.size": 20,
+        "image.cmap": "hot",
+        "lines.linewidth": 9,
+        "path.simplify": False,
+        "savefig.bbox": "tight",
+        "savefig.transparent": True,
+        "text.usetex": True,
+    }
+    with matplotlib.rc_context(hostile), style.theme():
+        style.save(noise_floor.draw(connection), noise_floor.data(connection), tmp_path, "found")
+    with style.theme():
+        style.save(noise_floor.draw(connection), noise_floor.data(connection), tmp_path, "expected")
+    for kind in ("png", "svg", "csv"):
+        assert (tmp_path / f"found.{kind}").read_bytes() == (tmp_path / f"expected.{kind}").read_bytes()
+
+
+def test_a_matplotlibrc_that_cannot_be_read_is_one_line(tmp_path):
+    (tmp_path / "matplotlibrc").write_bytes(b"# caf\xe9\n")
+    code = "from perlayer.report.figures import style\nwith style.theme(): pass"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=os.environ, capture_output=True, text=True)
+    assert "UserError: matplotlibrc: expected UTF-8, found something else" in done.stderr
 
 
 def test_lines_are_named_where_they_are(settled):

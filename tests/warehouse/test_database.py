@@ -48,6 +48,14 @@ def test_the_database_changes_with_its_views(gather):
         assert connection.execute("FROM claims").fetchall() == [(2,)]
 
 
+def test_it_may_lie_in_any_folder(tmp_path):
+    metrics = tmp_path / "run=1 a'b[c]*" / "metrics"
+    made_up.write(metrics, SOME)
+    collect(made_up.params(SOME), metrics, metrics / "warehouse")
+    with database.connect(metrics / "warehouse") as connection:
+        assert runs_in(connection) == sorted(SOME)
+
+
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"\0" * 5000])
 def test_a_damaged_database_is_built_anew(gather, content):
     warehouse_dir = gather(SOME)

@@ -398,7 +398,7 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, run: 
     """Insert the rows of one run or published model; False when there are none at this size."""
     if not path.exists():
         return False
-    source = f"read_parquet({database.quoted_file(verified(path))})"
+    source = database.rows_of(verified(path))
     try:
         found = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         missing = [name for name in table.columns if name not in found]

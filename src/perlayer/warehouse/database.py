@@ -97,9 +97,9 @@ def quoted(text: str | Path) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def quoted_file(path: str | Path) -> str:
-    """The path of one file as an SQL literal for a reader of DuckDB, which takes `*`, `?` and `[` for a pattern."""
-    return quoted(glob.escape(str(path)))
+def rows_of(path: str | Path) -> str:
+    """What reads one parquet file, for a FROM: in DuckDB's paths `*`, `?`, `[` are a pattern, and a=b is a column."""
+    return f"read_parquet({quoted(glob.escape(str(path)))}, hive_partitioning = false)"
 
 
 def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConnection:
@@ -205,7 +205,7 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
 
 def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet({quoted_file(path)})")
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM {rows_of(path)}")
     except duckdb.Error as error:
         raise UserError(
             f"{path}: expected the table {table} of `dvc repro collect`, found {first_line(error)}"
