@@ -7,11 +7,14 @@ def importance(params, name):
     from pathlib import Path
 
     from perlayer.anatomy.importance import read_importance, write_importance
+    from perlayer.params import check_names
     from perlayer.training.growth import goes_by_importance, growth_run
 
-    # of the other runs always the same, so that they are not trained again when the importance changes
-    asks = goes_by_importance(growth_run(params, name))
-    importance = read_importance(Path("metrics/analyses/anatomy", params["growth"]["importance"])) if asks else None
+    importance = None  # so that those that ask for none are not trained again when it changes
+    if goes_by_importance(growth_run(params, name)):
+        finished = params["growth"]["importance"]
+        check_names([finished], "growth.importance")
+        importance = read_importance(Path("metrics/analyses/anatomy", finished))
     write_importance(importance, Path("data/importance", name))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
-from perlayer.params import load, parse
+from perlayer.params import ladder_name, load, parse
 
 GOOD = "size: a\nrecipes:\n  a: {}\nruns:\n  b: {}\n"
 
@@ -26,11 +26,15 @@ def test_a_good_outline_loads(tmp_path):
         ("- a", "expected the keys size, recipes and runs"),
         (GOOD.replace("size: a", "sise: a"), "size is missing"),
         (GOOD.replace("size: a", "size: c"), "size: expected one of a, found 'c'"),
-        (GOOD.replace("  b:", "  a/b:"), "runs: expected a name of lower-case letters, digits and _"),
+        (GOOD.replace("  b:", "  a/b:"), "runs: expected a name of at most 50 lower-case letters, digits and _"),
         (GOOD.replace("  b:", "  1b:"), "starting with a letter, found '1b'"),
         (GOOD.replace("  b:", "  B:"), "found 'B'"),
         (GOOD.replace("  b: {}", "  {}"), "runs: expected a mapping with at least one name"),
-        (GOOD + "size: a\n", "params.yaml: a key stands twice, at line 6"),
+        (GOOD.replace("  b:", f"  {'b' * 51}:"), "runs: expected a name of at most 50 lower-case letters"),
+        (GOOD.replace("  b: {}", "  b: 3"), "params.yaml: runs.b: expected a mapping of keys, found 3"),
+        (GOOD.replace("  a: {}", "  a: []"), "params.yaml: recipes.a: expected a mapping of keys, found []"),
+        (GOOD + "growth: [x]\n", "params.yaml: growth: expected a mapping of keys, found ['x']"),
+        (GOOD + "size: a\n", "params.yaml: line 6: a key stands twice"),
         (GOOD.replace("size: a", "size: [a]"), "size: expected one of a, found ['a']"),
     ],
 )
@@ -38,6 +42,26 @@ def test_a_bad_outline_is_one_line(tmp_path, text, message):
     with pytest.raises(UserError) as error:
         loaded(tmp_path, text)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_name_of_the_greatest_length_fits_a_file_system(tmp_path):
+    name = "b" * 50
+    params = loaded(tmp_path, GOOD.replace("  b:", f"  {name}:"))
+    assert list(params["runs"]) == [name]
+    # the longest that is made of names: the checkpoints of a run of the ladder, named by what they are made from
+    (tmp_path / f".{ladder_name(name, name)}-{'0' * 16}.partial").mkdir()
+
+
+def test_what_is_not_there_is_named_where_it_would_stand(tmp_path):
+    params = loaded(tmp_path, GOOD.replace("  b: {}", "  b: {growth: {stages: [{}]}}"))
+    for ask, where in (
+        (lambda: params["runs"]["nosuch"]["seed"], "runs.nosuch"),
+        (lambda: params["runs"]["b"]["seed"], "runs.b.seed"),
+        (lambda: params["growth"], "growth"),
+        (lambda: params["runs"]["b"]["growth"]["protocol"], "runs.b.growth.protocol"),
+    ):
+        with pytest.raises(UserError, match=f"^params.yaml: {where}: missing$"):
+            ask()
 
 
 def test_a_missing_file_says_where_to_run(tmp_path):

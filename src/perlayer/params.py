@@ -101,6 +101,20 @@ def recipe(params: Mapping[str, Any], section: str, size: str | None = None) -> 
     return sections[section], f"{where}.{section}"
 
 
+def mapping_at(params: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The mapping that stands at `where` in params.yaml, keys with dots between.
+
+    Raises:
+        UserError: it is no mapping.
+    """
+    found = params
+    for key in where.split("."):
+        found = found[key]
+        if not isinstance(found, Mapping):
+            raise UserError(f"params.yaml: {where}: expected a mapping of names, found {shortened(found)}")
+    return found
+
+
 def ladder_name(rung: str, run: str) -> str:
     """What a run of the ladder is called at a rung, in results and in messages."""
     return f"{rung}_{run}"

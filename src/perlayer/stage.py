@@ -83,7 +83,8 @@ def _fail(message: str, status: int = 1) -> int:
     # With several processes, what goes wrong in one of them (a full disk, a corrupted shard) must not pass in silence.
     where = f"process {_rank()}: " if _rank() else ""
     line = " ".join(message.split())
-    print(where + (line if len(line) <= LONGEST else f"{line[:LONGEST]}..."), file=sys.stderr)
+    half = LONGEST // 2
+    print(where + (line if len(line) <= LONGEST else f"{line[:half]}... ...{line[-half:]}"), file=sys.stderr)
     return status
 
 

@@ -155,7 +155,8 @@ def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards
     ("section", "said"),
     [
         (["baseline"], "depth_maps: expected a mapping of names, found ['baseline']"),
-        ({"separate": {}}, "depth_maps: expected a name of lower-case letters, digits and _, starting with a letter, "),
+        ({"a-b": {}}, "depth_maps: expected a name of at most 50 lower-case letters, digits and _, starting with a "),
+        ({"separate": {}}, "depth_maps.separate: expected another name than that of a run"),
         ({"mine": "baseline"}, "depth_maps.mine: expected a mapping of keys, found 'baseline'"),
         ({"mine": {"from": "baseline"}}, "depth_maps.mine.to: missing"),
         ({"mine": {"from": "baseline", "too": "shared"}}, "depth_maps.mine.too: unknown key; did you mean to?"),

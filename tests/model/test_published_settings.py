@@ -39,8 +39,11 @@ def test_one_model_is_read_alone():
     ("published", "message"),
     [
         ([], "published: expected a mapping of names, found []"),
-        ({"Big": {"path": "a"}}, "published: expected a name of lower-case letters, digits and _, starting with a "),
-        ({3: {"path": "a"}}, "published: expected a name of lower-case letters, digits and _, starting with a letter"),
+        ({"Big": {"path": "a"}}, "published: expected a name of at most 50 lower-case letters, digits and _, starting"),
+        (
+            {3: {"path": "a"}},
+            "published: expected a name of at most 50 lower-case letters, digits and _, starting",
+        ),
         ({"baseline": {"path": "a"}}, "published.baseline: expected another name than that of a run"),
         ({"a": None}, "published.a: expected a mapping of keys, found None"),
         ({"a": {}}, "published.a.path: missing"),

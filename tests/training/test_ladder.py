@@ -44,10 +44,10 @@ def test_the_default_ladder_keeps_the_proportions_and_the_tokens_a_parameter_of_
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ladder": None}, r"ladder: expected the keys runs and rungs, found None"),
+        ({"ladder": None}, r"ladder: expected a mapping of names, found None"),
         ({"ladder": {"runs": {}}}, r"ladder\.rungs: missing"),
         ({"ladder": {"runs": {}, "rungs": []}}, r"ladder\.rungs: expected a mapping of names, found \[\]"),
-        ({"rungs": {"Wide": {}}}, r"ladder\.rungs: expected a name of lower-case letters.*found 'Wide'"),
+        ({"rungs": {"Wide": {}}}, r"ladder\.rungs: expected a name of .* lower-case letters.*found 'Wide'"),
         ({"rungs": {"nano": {}}}, r"ladder\.rungs: expected names that no size has, found 'nano'"),
         ({"rungs": {"wide": 3}}, r"ladder\.rungs\.wide: expected a mapping of sections, found 3"),
         ({"rungs": {"wide": {"data": {}}}}, r"ladder\.rungs\.wide\.data: unknown key"),

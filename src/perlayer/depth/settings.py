@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perlayer.errors import UserError, require
-from perlayer.params import check_keys, check_names, names, parse
+from perlayer.params import check_keys, check_names, mapping_at, names, parse
 
 PROMPTS = "prompts"  # the format of this project's own files of prompts
 MOST_OPERANDS = 1000
@@ -76,8 +76,9 @@ def parse_prompts(params: Mapping[str, Any]) -> dict[str, Sums | PromptFile]:
         UserError: names the key that is wrong, what was expected and what was found.
     """
     found: dict[str, Sums | PromptFile] = {}
-    check_names(params["depth"]["prompts"], "depth.prompts")
-    for name, section in params["depth"]["prompts"].items():
+    prompts = mapping_at(params, "depth.prompts")
+    check_names(prompts, "depth.prompts")
+    for name, section in prompts.items():
         kind = Sums if isinstance(section, Mapping) and "operands" in section else PromptFile
         found[name] = parse(kind, section, f"depth.prompts.{name}")
     return found
@@ -157,10 +158,7 @@ def parse_pairs(params: Mapping[str, Any]) -> dict[str, Pair]:
     Raises:
         UserError: names the key that is wrong, what was expected and what was found.
     """
-    section = params["depth_maps"]
-    if not isinstance(section, Mapping):
-        raise UserError(f"params.yaml: depth_maps: expected a mapping of names, found {section!r}")
-    return {name: parse_pair(params, name) for name in section}
+    return {name: parse_pair(params, name) for name in mapping_at(params, "depth_maps")}
 
 
 def parse_pair(params: Mapping[str, Any], name: str) -> Pair:
@@ -169,7 +167,7 @@ def parse_pair(params: Mapping[str, Any], name: str) -> Pair:
     Raises:
         UserError: no such name, a bad one, an unknown key, or no two different runs.
     """
-    section, where = params["depth_maps"], f"depth_maps.{name}"
+    section, where = mapping_at(params, "depth_maps"), f"depth_maps.{name}"
     check_names([name], "depth_maps")
     if name in params["runs"]:
         raise UserError(f"params.yaml: {where}: expected another name than that of a run")

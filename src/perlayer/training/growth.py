@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer.errors import UserError
-from perlayer.params import check_keys, check_names, recipe
+from perlayer.params import check_keys, check_names, mapping_at, recipe
 from perlayer.store import verified
 from perlayer.training.settings import Run, parse_definition
 
@@ -22,7 +22,7 @@ def growth_run(params: Mapping[str, Any], name: str) -> Run:
     Raises:
         UserError: no such run, an unknown key, or an impossible value.
     """
-    runs = params["growth"]["runs"]
+    runs = mapping_at(params, "growth.runs")
     if name not in runs:
         raise UserError(f"params.yaml: growth.runs.{name}: no such run; runs: {', '.join(runs)}")
     run = parse_definition(name, runs[name], f"growth.runs.{name}")
@@ -69,13 +69,9 @@ def check_growth(params: Mapping[str, Any]) -> list[Run]:
     Raises:
         UserError: the first key or value that is wrong.
     """
-    growth = params["growth"]
-    if not isinstance(growth, Mapping):
-        raise UserError(f"params.yaml: growth: expected the keys importance and runs, found {growth!r}")
+    growth = mapping_at(params, "growth")
     check_keys(growth, ("importance", "runs"), ("importance", "runs"), "growth")
-    if not isinstance(growth["runs"], Mapping):
-        raise UserError(f"params.yaml: growth.runs: expected a mapping of names, found {growth['runs']!r}")
-    check_names(growth["runs"], "growth.runs")
+    check_names(mapping_at(params, "growth.runs"), "growth.runs")
     for name in growth["runs"]:
         if name in params["runs"]:
             raise UserError(f"params.yaml: growth.runs: expected names that no other run has, found {name!r}")

@@ -9,7 +9,7 @@ from typing import Any
 from perlayer.errors import UserError
 from perlayer.model.config import ModelSettings
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import check_keys, check_names, ladder_name, parse, recipe
+from perlayer.params import check_keys, check_names, ladder_name, mapping_at, parse, recipe
 from perlayer.training.recipe import Recipe, parse_recipe
 from perlayer.training.settings import Run, TrainSettings, check_size, check_warmup, parse_definition
 
@@ -23,9 +23,10 @@ def ladder_run(params: Mapping[str, Any], rung: str, name: str) -> Run:
         UserError: no such run, an unknown key, or an impossible value.
     """
     where = f"ladder.runs.{name}"
-    if name not in params["ladder"]["runs"]:
-        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(params['ladder']['runs'])}")
-    run = parse_definition(name, params["ladder"]["runs"][name], where)
+    runs = mapping_at(params, "ladder.runs")
+    if name not in runs:
+        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(runs)}")
+    run = parse_definition(name, runs[name], where)
     return dataclasses.replace(run, name=ladder_name(rung, name))
 
 
@@ -36,9 +37,10 @@ def parse_rung(params: Mapping[str, Any], name: str) -> Recipe:
         UserError: no such rung, an unknown key, or an impossible value.
     """
     where = f"ladder.rungs.{name}"
-    if name not in params["ladder"]["rungs"]:
-        raise UserError(f"params.yaml: {where}: no such rung; rungs: {', '.join(params['ladder']['rungs'])}")
-    changes = params["ladder"]["rungs"][name]
+    rungs = mapping_at(params, "ladder.rungs")
+    if name not in rungs:
+        raise UserError(f"params.yaml: {where}: no such rung; rungs: {', '.join(rungs)}")
+    changes = rungs[name]
     if not isinstance(changes, Mapping):
         raise UserError(f"params.yaml: {where}: expected a mapping of sections, found {changes!r}")
     check_keys(changes, SECTIONS, (), where)
@@ -59,14 +61,10 @@ def check_ladder(params: Mapping[str, Any]) -> list[Run]:
     Raises:
         UserError: the first key or value that is wrong.
     """
-    ladder = params["ladder"]
-    if not isinstance(ladder, Mapping):
-        raise UserError(f"params.yaml: ladder: expected the keys runs and rungs, found {ladder!r}")
+    ladder = mapping_at(params, "ladder")
     check_keys(ladder, ("runs", "rungs"), ("runs", "rungs"), "ladder")
-    for group in ("runs", "rungs"):
-        if not isinstance(ladder[group], Mapping):
-            raise UserError(f"params.yaml: ladder.{group}: expected a mapping of names, found {ladder[group]!r}")
-        check_names(ladder[group], f"ladder.{group}")
+    for group in ("ladder.runs", "ladder.rungs"):
+        check_names(mapping_at(params, group), group)
     runs = [parse_definition(name, mapping, f"ladder.runs.{name}") for name, mapping in ladder["runs"].items()]
     names = list(params["runs"])
     for rung in ladder["rungs"]:
