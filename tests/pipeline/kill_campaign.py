@@ -197,12 +197,13 @@ def main(runs: int, kills: int, seed: int) -> int:
     for name in ("AUTHOR", "COMMITTER"):
         os.environ.update({f"GIT_{name}_NAME": "test", f"GIT_{name}_EMAIL": "test@localhost"})
 
-    def new(name: str, rng: random.Random) -> Campaign:
-        for folder in (root / name, root / f"{name}-tmp"):
-            folder.mkdir()
-        return Campaign(small_project(root / name), root / f"{name}-tmp", rng)
+    def of(project: Project, rng: random.Random) -> Campaign:
+        temporary = root / f"{project.folder.name}-tmp"
+        temporary.mkdir()
+        return Campaign(project, temporary, rng)
 
-    reference = new("reference", random.Random(seed))
+    (root / "reference").mkdir()
+    reference = of(small_project(root / "reference"), random.Random(seed))
     clock = time.monotonic()
     reference.finish()
     longest = time.monotonic() - clock
@@ -212,7 +213,8 @@ def main(runs: int, kills: int, seed: int) -> int:
     counts, cut, ended_early = {}, 0, 0
     for number in range(runs):
         rng = random.Random(f"{seed}-{number}")
-        campaign = new(f"run{number}", rng)
+        reference.project.command("git", "clone", "-q", ".", str(root / f"run{number}"))
+        campaign = of(Project(root / f"run{number}"), rng)
         clock = time.monotonic()
         while sum(campaign.kills.values()) < kills:
             on_write = rng.random() < 1 / 3
