@@ -121,6 +121,13 @@ def test_without_a_copy_one_line_says_what_to_do():
             pass
 
 
+def test_an_empty_file_of_which_there_is_no_copy_is_as_none_at_all():
+    LOCK.touch()
+    with kept(lambda: NAMES):
+        pass
+    assert not COPY.exists()
+
+
 def test_what_a_user_has_removed_stays_away():
     COPY.write_text(WHOLE)
     with kept(lambda: NAMES):

@@ -125,6 +125,8 @@ def _mend_lock(stages: Callable[[], Collection[str]]) -> None:
     if text == kept:
         return
     found, copy = LockFile.parse(text), LockFile.parse(kept or "")
+    if found is None and copy is None and not text.strip():
+        return  # as if there were none
     if found is None and copy is None:
         raise UserError(
             f"{LOCK}: expected what DVC can read, found it cut off or with conflicts, and no copy of it; "

@@ -152,6 +152,15 @@ def _remove_if_dead(folder: Path) -> None:
         os.close(descriptor)
 
 
+def is_held(path: Path) -> bool:
+    """Whether a living process has locked a file."""
+    try:
+        with path.open("rb") as file:
+            return not _lock(file.fileno())
+    except FileNotFoundError:
+        return False
+
+
 def unused(files: Iterable[Path]) -> list[Path]:
     """Those of some files that no process has open or mapped, as far as Linux shows them; elsewhere none."""
     left = {str(file.absolute()): file for file in files}

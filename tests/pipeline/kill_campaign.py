@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from conftest import Project, copy_project
+from small_project import Project, copy_project
 
 OUTS = ("data", "metrics", "report")
 PATIENCE = 600  # seconds that one start may take
@@ -61,9 +61,16 @@ class Campaign:
                 start_new_session=True,
             )
 
-    def start_and_kill(self, on_write: bool, leader: bool, seconds: float) -> bool:
-        """Kill a start after some seconds or, from then on, when dvc.lock is written; False where it ended before."""
+    def start_and_kill(self, seconds: float, leader: bool, on_write: bool = False, stage: str | None = None) -> bool:
+        """Kill a start some seconds after its beginning or that of a stage, or at the next write of dvc.lock from then.
+
+        Returns:
+            False where it ended before.
+        """
+        begin = self._said_so_far()
         process = self.start()
+        if stage is not None and not self._wait_for(process, f"Running stage '{stage}'", begin):
+            return self._ended(process)
         try:
             process.wait(seconds)
             return self._ended(process)
@@ -91,6 +98,18 @@ class Campaign:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
         self._ended(process)
+
+    def _said_so_far(self) -> int:
+        said = self.project.folder / ".said"
+        return said.stat().st_size if said.exists() else 0
+
+    def _wait_for(self, process: subprocess.Popen, line: str, begin: int) -> bool:
+        """Until it has said a line since `begin`; False where it ended before."""
+        while process.poll() is None:
+            if line.encode() in (self.project.folder / ".said").read_bytes()[begin:]:
+                return True
+            time.sleep(0.02)
+        return False
 
     def _ended(self, process: subprocess.Popen) -> bool:
         assert process.returncode == 0, (self.project.folder / ".said").read_text(errors="replace")[-5000:]
@@ -178,12 +197,13 @@ def main(runs: int, kills: int, seed: int) -> int:
     for name in ("AUTHOR", "COMMITTER"):
         os.environ.update({f"GIT_{name}_NAME": "test", f"GIT_{name}_EMAIL": "test@localhost"})
 
-    def new(name: str, rng: random.Random) -> Campaign:
-        for folder in (root / name, root / f"{name}-tmp"):
-            folder.mkdir()
-        return Campaign(small_project(root / name), root / f"{name}-tmp", rng)
+    def of(project: Project, rng: random.Random) -> Campaign:
+        temporary = root / f"{project.folder.name}-tmp"
+        temporary.mkdir()
+        return Campaign(project, temporary, rng)
 
-    reference = new("reference", random.Random(seed))
+    (root / "reference").mkdir()
+    reference = of(small_project(root / "reference"), random.Random(seed))
     clock = time.monotonic()
     reference.finish()
     longest = time.monotonic() - clock
@@ -193,12 +213,13 @@ def main(runs: int, kills: int, seed: int) -> int:
     counts, cut, ended_early = {}, 0, 0
     for number in range(runs):
         rng = random.Random(f"{seed}-{number}")
-        campaign = new(f"run{number}", rng)
+        reference.project.command("git", "clone", "-q", ".", str(root / f"run{number}"))
+        campaign = of(Project(root / f"run{number}"), rng)
         clock = time.monotonic()
         while sum(campaign.kills.values()) < kills:
             on_write = rng.random() < 1 / 3
             seconds = rng.uniform(0.2, LONGEST / (3 if on_write else 1))
-            if not campaign.start_and_kill(on_write, leader=rng.random() < 0.25, seconds=seconds):
+            if not campaign.start_and_kill(seconds, leader=rng.random() < 0.25, on_write=on_write):
                 ended_early += 1  # all was done before the kill: the last outs are made once more
                 shutil.rmtree(campaign.project.folder / "metrics" / "warehouse", ignore_errors=True)
                 shutil.rmtree(campaign.project.folder / ".dvc" / "cache" / "runs", ignore_errors=True)

@@ -9,6 +9,7 @@ import time
 import pytest
 import torch
 from torch._inductor.cpp_builder import BuildOptionsBase, CppBuilder, CppTorchOptions
+from torch.utils._filelock import FileLock
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
@@ -106,6 +107,19 @@ def test_kernels_that_cannot_be_loaded_are_named_with_the_cure(tmp_path, error):
 
     with pytest.raises(UserError, match=f"{tmp_path}: a layer cannot be compiled or loaded.*delete the folder"):
         _CompiledLayer(fails, tmp_path)(1)
+
+
+def test_kernels_in_whose_building_a_process_was_killed_are_built_anew(tmp_path):
+    names = ("killed", "being_built", "whole")
+    for name in names:
+        (tmp_path / "ab").mkdir(exist_ok=True)
+        (tmp_path / "ab" / f"{name}.so").write_bytes(b"\x7fELF")
+    for name in names[:2]:
+        (tmp_path / "ab" / f"{name}_CxxBuild").mkdir()
+    with FileLock(tmp_path / "locks" / "being_built.lock"):  # as torch holds it
+        compilation._remove_half_built(tmp_path)
+    left = {path.name for path in (tmp_path / "ab").iterdir()}
+    assert left == {"being_built.so", "being_built_CxxBuild", "whole.so"}
 
 
 def test_a_fault_of_the_models_own_code_keeps_its_traceback(tmp_path):

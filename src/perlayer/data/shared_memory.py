@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perlayer.errors import UserError
-from perlayer.lifetimes import alone, unused
+from perlayer.lifetimes import alone, is_held, unused
 
 MEMORY = Path("/dev/shm")
 PATIENCE = 30.0  # seconds that the starts of other runs may take before it is said
@@ -80,24 +80,13 @@ def remove_dead_blocks() -> None:
     names = re.compile(rf"\d{{6}}_({'|'.join(SHM_TO_CLEAN)})")
     for block in unused(path for path in MEMORY.glob("[0-9]*_*") if names.fullmatch(path.name) and _is_ours(path)):
         prefix = block.name.partition("_")[0]
-        if not _is_held(block.with_name(f"{prefix}_{LOCALS}")):
+        if not is_held(block.with_name(f"{prefix}_{LOCALS}")):
             block.unlink(missing_ok=True)
 
 
 def hold(locals_descriptor: int) -> None:
     """Mark the blocks that belong to the block of an open file as in use: containers may share memory, and no /proc."""
     fcntl.flock(locals_descriptor, fcntl.LOCK_SH)
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
 
 
 def _is_ours(path: Path) -> bool:

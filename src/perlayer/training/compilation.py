@@ -27,11 +27,13 @@ from torch._inductor.exc import InvalidCxxCompiler
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.lifetimes import is_held
 from perlayer.model.decoder import Decoder
 
 KERNELS = Path(".perlayer/kernels")
 COMPILERS = ("g++", "clang++", "c++")
 C_COMPILERS = ("gcc", "clang")  # for the kernels of a GPU
+BUILDING = "_CxxBuild"  # how torch ends the name of a folder that is there while it builds the kernel of that name
 PATIENCE = 5.0  # seconds that loading kernels may take
 FAILURES = (BackendCompilerFailed, InvalidCxxCompiler, UnpicklingError, EOFError, OSError, AttributeError)
 
@@ -79,6 +81,7 @@ def compiled_layer(decoder: Decoder) -> Callable:
             "from; move the project, or train without compilation by PERLAYER_COMPILE=off, which gives other bytes"
         )
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    _remove_half_built(folder)
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
@@ -118,6 +121,15 @@ def _escape_paths() -> None:
 def _escaped(path: str) -> str:
     # Not by quotes: Inductor makes one space of several.
     return re.sub(r"[^\w@%+=:,./-]", r"\\\g<0>", path)
+
+
+def _remove_half_built(folder: Path) -> None:
+    """Remove kernels in whose building a process was killed: torch takes a file that is there for a whole one."""
+    for building in folder.glob(f"*/*{BUILDING}"):
+        kernel = building.name.removesuffix(BUILDING)
+        if not is_held(folder / "locks" / f"{kernel}.lock"):  # or another run is at it
+            building.with_name(f"{kernel}.so").unlink(missing_ok=True)
+            shutil.rmtree(building, ignore_errors=True)
 
 
 def _precompile_header() -> None:
