@@ -53,10 +53,17 @@ done
 """
 
 
+PARAMS = """size: smoke
+recipes: {smoke: {model: {layers: 2}}}
+runs: {a: {residual: sandwich, readouts: none, seed: 0}}
+"""
+
+
 @pytest.fixture(autouse=True)
 def own_dvc(tmp_path, monkeypatch):
     path = tmp_path / "bin" / "dvc"
     path.parent.mkdir()
+    (tmp_path / "params.yaml").write_text(PARAMS)
     path.write_text(DVC)
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
