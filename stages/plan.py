@@ -7,6 +7,7 @@ def plan(params):
     from pathlib import Path
 
     from perlayer.plan import check_params, write_code, write_plans
+    from perlayer.store import replace_text
     from perlayer.training.growth import check_growth
     from perlayer.training.ladder import check_ladder
 
@@ -15,7 +16,7 @@ def plan(params):
     write_plans(check_growth(params), Path("data/plan/growth"))
     write_code(Path("stages"), Path("data/code"))
     # always the same, so that the data stages wait for the check and are not run again when another run is added
-    Path("data/checked").write_text("Every choice in params.yaml has been checked.\n")
+    replace_text("data/checked", "Every choice in params.yaml has been checked.\n")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from perlayer.model.published_settings import parse_published, read_published_co
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, ladder_name, parse, recipe
 from perlayer.project import PACKAGE
+from perlayer.store import replace_text
 from perlayer.training.growth import check_growth, goes_by_importance
 from perlayer.training.ladder import check_ladder
 from perlayer.training.recipe import parse_recipe
@@ -226,7 +227,7 @@ def write_code(stages: Path, destination: Path) -> None:
 def _write_hashes(files: Iterable[Path], destination: Path) -> None:
     hashes = {_in_project(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     destination.parent.mkdir(parents=True, exist_ok=True)
-    destination.write_text(json.dumps({"files": dict(sorted(hashes.items()))}, indent=1) + "\n")
+    replace_text(destination, json.dumps({"files": dict(sorted(hashes.items()))}, indent=1) + "\n")
 
 
 def _in_project(path: Path) -> str:
