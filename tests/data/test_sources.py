@@ -22,6 +22,10 @@ from perlayer.errors import UserError
 TEXTS = ["one", "zwei\nlines, 'quoted' \"twice\"", "три", "四 👩‍👧", "five " * 5000, "six\u2028\r\n"]
 
 
+def gz(content):
+    return gzip.compress(content, mtime=0)  # the same bytes in every process that collects these tests
+
+
 def zstd(content):
     return pyarrow.compress(content, "zstd", asbytes=True)
 
@@ -44,10 +48,10 @@ def as_parquet(texts, column="text"):
 
 FILES = {
     "a.jsonl": as_jsonl(TEXTS),
-    "a.jsonl.gz": gzip.compress(as_jsonl(TEXTS)),
+    "a.jsonl.gz": gz(as_jsonl(TEXTS)),
     "a.jsonl.zst": zstd(as_jsonl(TEXTS)),
     "a.csv": as_csv(TEXTS),
-    "a.csv.gz": gzip.compress(as_csv(TEXTS)),
+    "a.csv.gz": gz(as_csv(TEXTS)),
     "a.csv.zst": zstd(as_csv(TEXTS)),
     "a.parquet": as_parquet(TEXTS),
 }
@@ -91,7 +95,7 @@ def test_a_remote_table_gives_its_texts_in_order(memory, name):
 
 def test_remote_text_files_are_documents_in_the_order_of_their_names(memory):
     memory.pipe("/corpus/b.txt", b"second")
-    memory.pipe("/corpus/a.txt.gz", gzip.compress(b"first\n\nof two"))
+    memory.pipe("/corpus/a.txt.gz", gz(b"first\n\nof two"))
     assert read("memory://corpus/*") == ["first\n\nof two", "second"]
 
 
@@ -253,7 +257,7 @@ def test_a_long_text_is_read(tmp_path, name):
         ("a.jsonl", b'{"text": "a"}\n' + b"[" * 2000),
         ("a.csv", as_csv(["a", "long" * 300])),
         ("a.csv", b'text\na\n"' + b"long\n" * 300),
-        ("a.csv.gz", gzip.compress(b"text\na\n" + b"0" * 10**7)),
+        ("a.csv.gz", gz(b"text\na\n" + b"0" * 10**7)),
     ],
 )
 def test_a_row_too_long_for_memory_is_named(tmp_path, monkeypatch, name, content):
@@ -294,14 +298,14 @@ def invalid(name):
     [
         (name, where, compress)
         for name, where in [("a.jsonl", "row 2"), ("a.csv", "line 2"), ("a.parquet", "row 2"), ("a.txt", "line 2")]
-        for compress in (None, gzip.compress, zstd)
+        for compress in (None, gz, zstd)
         if compress is None or name != "a.parquet"  # parquet compresses inside
     ],
 )
 def test_a_document_that_is_not_utf8_is_named_with_its_row(tmp_path, name, where, compress):
     content = invalid(name)
     if compress:
-        name, content = name + (".gz" if compress is gzip.compress else ".zst"), compress(content)
+        name, content = name + (".gz" if compress is gz else ".zst"), compress(content)
     path = write(tmp_path / name, content)
     assert error(path) == f"{path}: {where}: expected valid UTF-8, found byte 0xff"
 
@@ -319,7 +323,7 @@ def test_a_damaged_file_is_named(tmp_path, name, damage):
     content = {"a.jsonl": as_jsonl, "a.csv": as_csv, "a.parquet": as_parquet}.get(
         name.removesuffix(".gz").removesuffix(".zst"), lambda texts: texts[0].encode()
     )([content.decode()])
-    content = gzip.compress(content) if name.endswith(".gz") else zstd(content) if name.endswith(".zst") else content
+    content = gz(content) if name.endswith(".gz") else zstd(content) if name.endswith(".zst") else content
     path = write(tmp_path / name, damage(content))
     assert error(path).startswith(f"{path}: cannot be read: ")
 
@@ -464,8 +468,8 @@ SKIPPED = b"\x50\x2a\x4d\x18\x05\0\0\0hello"
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.txt.gz", gzip.compress(b"a") + gzip.compress(b"") + gzip.compress(b"b")),
-        ("a.txt.gz", gzip.compress(b"ab") + b"\0" * 700),
+        ("a.txt.gz", gz(b"a") + gz(b"") + gz(b"b")),
+        ("a.txt.gz", gz(b"ab") + b"\0" * 700),
         ("a.txt.zst", zstd_frame(b"a") + zstd_frame(b"") + zstd_frame(b"b", write_content_size=False)),
         ("a.txt.zst", SKIPPED + zstd_frame(b"a") + SKIPPED + zstd_frame(b"b") + SKIPPED),
         ("a.txt.zst", long_window(b"ab", 27)),
@@ -475,7 +479,7 @@ def test_what_gzip_and_zstd_call_whole_is_read(tmp_path, name, content):
     assert read(write(tmp_path / name, content)) == ["ab"]
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b""), zstd_frame(b""), SKIPPED])
+@pytest.mark.parametrize("content", [gz(b""), zstd_frame(b""), SKIPPED])
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
 def test_nothing_compressed_is_no_document(tmp_path, kind, content):
     assert read(write(tmp_path / f"a.{kind}.{'gz' if content[0] == 0x1F else 'zst'}", content)) == []
@@ -486,9 +490,9 @@ def test_nothing_compressed_is_no_document(tmp_path, kind, content):
     [
         ("a.txt.gz", b"", "expected gzip data, found no byte"),
         ("a.txt.zst", b"", "expected zstd data, found no byte"),
-        ("a.txt.gz", gzip.compress(b"a") + gzip.compress(b"b")[:5], "Compressed file ended before"),
-        ("a.txt.gz", gzip.compress(b"a")[:-8] + b"1234" + gzip.compress(b"a")[-4:], "CRC check failed"),
-        ("a.txt.gz", gzip.compress(b"a") + b"garbage", "Not a gzipped file"),
+        ("a.txt.gz", gz(b"a") + gz(b"b")[:5], "Compressed file ended before"),
+        ("a.txt.gz", gz(b"a")[:-8] + b"1234" + gz(b"a")[-4:], "CRC check failed"),
+        ("a.txt.gz", gz(b"a") + b"garbage", "Not a gzipped file"),
         ("a.txt.gz", b"plain", "Not a gzipped file"),
         ("a.txt.zst", zstd_frame(b"a") + zstd_frame(b"b")[:3], "Truncated compressed stream"),
         ("a.txt.zst", zstd_frame(b"a") + SKIPPED[:-2], "Truncated compressed stream"),
@@ -578,8 +582,8 @@ SMALL = ["one", "zwei, 'quoted'", '"drei"', "четыре 👩", "", "five\nline
         ("a.jsonl", as_jsonl(SMALL), json_by_rows),
         ("a.csv", as_csv(SMALL), csv_by_pandas),
         ("a.parquet", as_parquet(SMALL), parquet_by_duckdb),
-        ("a.jsonl.gz", gzip.compress(as_jsonl(SMALL)), lambda path: SMALL),
-        ("a.csv.gz", gzip.compress(as_csv(SMALL)), lambda path: SMALL),
+        ("a.jsonl.gz", gz(as_jsonl(SMALL)), lambda path: SMALL),
+        ("a.csv.gz", gz(as_csv(SMALL)), lambda path: SMALL),
         ("a.jsonl.zst", zstd_frame(as_jsonl(SMALL)) + SKIPPED, lambda path: SMALL),
         ("a.csv.zst", zstd_frame(as_csv(SMALL)) + SKIPPED, lambda path: SMALL),
     ],
