@@ -57,6 +57,11 @@ def test_what_would_change_bytes_goes():
     assert settled_environment(said) == settled_environment({})
 
 
+def test_a_temporary_folder_too_deep_for_sockets_is_left():
+    assert settled_environment({"TMPDIR": "/" + 47 * "x"})["TMPDIR"] == "/" + 47 * "x"
+    assert settled_environment({"TMPDIR": "/" + 24 * "\u00e9"}) == settled_environment({})  # 49 bytes
+
+
 def test_processes_of_composers_launcher_know_their_place():
     assert is_launched(COMPOSER)
     assert COMPOSER.items() <= settled_environment(COMPOSER | {"TORCHELASTIC_USE_AGENT_STORE": "True"}).items()
@@ -87,6 +92,11 @@ def test_options_of_python_that_change_what_code_does_are_left_behind():
 def test_a_terminal_still_reads_what_it_did():
     code = SETTLE + "import sys; print(sys.stdout.encoding)"
     assert python(code, PYTHONUTF8="0", LC_ALL="C", PYTHONCOERCECLOCALE="0")[0] == b"ascii\n"
+
+
+def test_what_a_terminal_cannot_show_stops_no_work():
+    code = SETTLE + "print(chr(8594)); print('done')"
+    assert python(code, PYTHONIOENCODING="ascii") == (b"\\u2192\ndone\n", b"")
 
 
 def test_nothing_that_is_said_lands_in_a_file_where_streams_are_closed(tmp_path):

@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0, 1 for an error, 2 for a wrong question."""
     if arguments is None:  # as a process of its own
         settle()
+        sys.stdout.reconfigure(errors="strict")  # an answer is given as it is, or not at all
     parser = argparse.ArgumentParser(prog="perlayer", description="What each layer of a language model contributes.")
     commands = parser.add_subparsers(required=True, metavar="command")
     query = commands.add_parser(

@@ -113,8 +113,8 @@ def reproduce(units: list[Unit]) -> bool:
 def _repro(stages: list[str]) -> tuple[bool, bool, str | None]:
     """Whether DVC failed, whether for want of the lock, and which stage it ran last."""
     locked, last = False, None
-    command = _dvc("repro", "--single-item", *stages)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "backslashreplace"}
+    process = subprocess.Popen(_dvc("repro", "--single-item", *stages), text=True, **streams)
     for line in process.stdout:
         found = RUNNING.match(line)
         last = found[1] if found else last

@@ -48,6 +48,8 @@ FIXED = {
     "VECLIB_MAXIMUM_THREADS": "1",
     "MATPLOTLIBRC": os.devnull,  # an empty one, which is found before that of the user
 }
+# Loader workers are reached by sockets three folders below it, whose paths may have 107 bytes.
+LONGEST_TMPDIR = 48
 
 
 def settle(beside: Path | None = None) -> None:
@@ -59,7 +61,7 @@ def settle(beside: Path | None = None) -> None:
         beside: see `use_own_package`.
     """
     _start_anew()
-    _open_closed_streams()
+    _settle_streams()
     _require_folder()
     use_own_package(beside)
     settled = settled_environment(os.environ)
@@ -74,6 +76,8 @@ def settled_environment(environment: Mapping[str, str]) -> dict[str, str]:
     Only what Composer's launcher has started, which has all of `LAUNCHED`, is one process of several.
     """
     removed = [*OF_OTHER_LAUNCHERS, *SETTINGS]
+    if len(os.fsencode(environment.get("TMPDIR", ""))) > LONGEST_TMPDIR:
+        removed.append("TMPDIR")
     if not is_launched(environment):
         removed += LAUNCHED
     kept = {
@@ -107,12 +111,17 @@ def _start_anew() -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept | wanted)
 
 
-def _open_closed_streams() -> None:
-    """Have standard streams that were closed lead nowhere: else the next file that is opened takes their place."""
+def _settle_streams() -> None:
+    """Have standard streams that were closed lead nowhere: else the next file that is opened takes their place.
+
+    And what is said is not worth the work: letters that the terminal cannot show are escaped.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))
+    if sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _require_folder() -> None:
