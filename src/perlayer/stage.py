@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from perlayer import params
 from perlayer.errors import UserError
-from perlayer.lifetimes import alone, end_with_starter
+from perlayer.lifetimes import alone, end_with_starter, own_temporary_folder
 from perlayer.loaded_code import digest, loaded_files
 
 TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")
@@ -44,7 +44,7 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
         return _fail(f"usage: python stages/{name}.py {' '.join(expected)}".rstrip(), status=2)
     end_with_starter()
     try:
-        with _alone("@".join([name, *arguments])):
+        with _alone("@".join([name, *arguments])), own_temporary_folder():
             start, clock = time.time(), time.perf_counter()
             choices = params.load("params.yaml")
             function(choices, *arguments)
