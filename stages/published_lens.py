@@ -10,23 +10,21 @@ def published_lens(params, name):
     from perlayer.lens.settings import TunedLensSettings
     from perlayer.model.published_settings import parse_published_model
     from perlayer.params import parse, recipe
-    from perlayer.training.launch import own_temporary_folder
 
     machine = Machine.from_environment()
     settings = parse_published_model(params, name)
     tuned = parse(TunedLensSettings, *recipe(params, "tuned_lens"))
-    with own_temporary_folder():
-        from perlayer.lens.published import read_published
+    from perlayer.lens.published import read_published  # with torch, once all is checked
 
-        read_published(
-            name,
-            settings,
-            tuned,
-            shards=Path("data/published", name),
-            lenses=Path("data/lenses"),
-            metrics=Path("metrics/analyses/published_lens"),
-            machine=machine,
-        )
+    read_published(
+        name,
+        settings,
+        tuned,
+        shards=Path("data/published", name),
+        lenses=Path("data/lenses"),
+        metrics=Path("metrics/analyses/published_lens"),
+        machine=machine,
+    )
 
 
 if __name__ == "__main__":

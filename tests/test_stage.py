@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -152,6 +153,19 @@ def test_the_second_of_two_at_once_waits_for_the_first(project, capfd):
     assert stage.run(lambda params, run: ended.append("second"), "train", ["a_b"]) == 0
     first.join(10)
     assert ended == ["first", "second"] and not list(stage.RUNNING.iterdir())
+
+
+def test_a_stage_has_a_temporary_folder_of_its_own_which_goes_with_it():
+    found = []
+
+    def function(params, run):
+        found.append(Path(tempfile.mkdtemp()))
+        assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(found[0].parent)
+
+    before = os.environ["TMPDIR"]
+    assert stage.run(function, "train", ["baseline"]) == 0
+    assert found[0].parents[1] == Path(before) and not found[0].parent.exists()
+    assert os.environ["TMPDIR"] == before == tempfile.gettempdir()
 
 
 def test_a_timing_that_cannot_be_written_fails_nothing(project, capfd):

@@ -134,6 +134,31 @@ def temporary_folder(prefix: str, parent: str | Path | None = None) -> Iterator[
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def own_temporary_folder() -> Iterator[None]:
+    """A TMPDIR for this process and those that it starts, which a launcher's share with the one that started them.
+
+    Libraries leave files there: torch when it is killed, streaming always, where it then finds those of other runs.
+    """
+    if "RANK" in os.environ:
+        yield
+        return
+    before = os.environ.get("TMPDIR"), tempfile.tempdir
+    with temporary_folder("perlayer-") as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+        try:
+            yield
+        except BaseException:
+            # Threads that still read ahead lose this folder now; what they would say of it hides what went wrong.
+            threading.excepthook = lambda arguments: None
+            raise
+        finally:
+            os.environ.pop("TMPDIR")
+            if before[0] is not None:
+                os.environ["TMPDIR"] = before[0]
+            tempfile.tempdir = before[1]
+
+
 def _remove_if_dead(folder: Path) -> None:
     """Remove a temporary folder, unless a living process has it or it is another user's."""
     try:

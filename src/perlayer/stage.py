@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perlayer import params
 from perlayer.errors import UserError, shortened
-from perlayer.lifetimes import alone, end_with_starter
+from perlayer.lifetimes import alone, end_with_starter, own_temporary_folder
 from perlayer.loaded_code import digest, loaded_files
 from perlayer.provenance import declared, record
 from perlayer.store import require_writable
@@ -46,7 +46,7 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
             return _fail(f"error: {parameter}: expected {params.A_NAME}, found {shortened(argument)}", status=2)
     end_with_starter()
     try:
-        with _alone("@".join([name, *arguments])):
+        with _alone("@".join([name, *arguments])), own_temporary_folder():
             start, clock = time.time(), time.perf_counter()
             choices = params.load("params.yaml")
             declaration = declared(name, arguments, choices)

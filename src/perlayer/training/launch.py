@@ -1,37 +1,14 @@
-"""The processes of a training stage: several, one a GPU, with Composer's launcher; their temporary files."""
+"""The processes of a training stage: several, one a GPU, with Composer's launcher."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Iterator
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
-from perlayer.lifetimes import temporary_folder, tied
-
-
-@contextlib.contextmanager
-def own_temporary_folder() -> Iterator[None]:
-    """A TMPDIR for this run alone, since streaming never removes its lock files and finds those of other runs.
-
-    Processes that a launcher started share the one they were given.
-    """
-    if "RANK" in os.environ:
-        yield
-        return
-    with temporary_folder("perlayer-") as folder:
-        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-        try:
-            yield
-        except BaseException:
-            # Threads that still read ahead lose this folder now; what they would say of it hides what went wrong.
-            threading.excepthook = lambda arguments: None
-            raise
+from perlayer.lifetimes import tied
 
 
 def share_of_batch(batch: int, processes: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perlayer.environment import Machine
 from perlayer.lean_imports import import_lean
-from perlayer.training.launch import launch_processes, own_temporary_folder
+from perlayer.training.launch import launch_processes
 from perlayer.training.recipe import Recipe
 from perlayer.training.settings import Run
 
@@ -19,10 +19,9 @@ def in_processes(batch: int, train: Callable[[Machine], None]) -> None:
         UserError: they cannot share the batch, or one of them failed, which has said why.
     """
     machine = Machine.from_environment()
-    with own_temporary_folder():
-        if not launch_processes(machine, batch):
-            import_lean("composer.algorithms", "streaming")
-            train(machine)
+    if not launch_processes(machine, batch):
+        import_lean("composer.algorithms", "streaming")
+        train(machine)
 
 
 def start_training(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path) -> None:
