@@ -113,7 +113,15 @@ def test_the_code_of_a_stage_is_its_scripts_and_what_it_has_loaded(project):
     code = json.loads((stage.TIMINGS / "toy.json").read_text(encoding="utf-8"))["code"]
     assert code["stages/toy.py"] == hashlib.sha256(script.read_bytes()).hexdigest()
     modules = {Path(path).name for path in set(code) - {"stages/toy.py", "stages/_run.py"}}
-    assert modules == {"__init__.py", "errors.py", "loaded_code.py", "params.py", "stage.py"}
+    assert modules == {
+        "__init__.py",
+        "errors.py",
+        "loaded_code.py",
+        "params.py",
+        "provenance.py",
+        "stage.py",
+        "store.py",
+    }
 
 
 def test_a_timing_that_cannot_be_written_fails_nothing(project, capfd):
