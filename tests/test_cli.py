@@ -91,8 +91,7 @@ def test_without_a_warehouse_it_says_which_command_makes_one(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert cli.main(["query", QUESTION]) == 1
     assert capsys.readouterr().err == (
-        "error: metrics/warehouse/runs.parquet: no such file; "
-        "`make repro` makes it, `dvc pull` brings what was pushed\n"
+        "error: metrics/warehouse: no such folder; `make repro` makes it, `dvc pull` brings what was pushed\n"
     )
 
 

@@ -24,9 +24,10 @@ from edited import (
 
 from perlayer.anatomy.ablation import measure_ablation
 from perlayer.anatomy.categories import category
-from perlayer.anatomy.importance import importance_of, write_importance
+from perlayer.anatomy.importance import importance_of, read_importance, write_importance
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder
 from perlayer.warehouse import database
 
 PARTS = {None: ("attention", "mlp"), "attention": ("attention",), "mlp": ("mlp",)}
@@ -107,9 +108,10 @@ def test_importance_is_the_degradation_of_each_layer_in_order(model, tmp_path):
     table = dissections_table("mine", "tiny", "ablation", list(reversed(numbers)))
     expected = [found_of(numbers, "neighbour_average")[layer, None] for layer in range(1, LAYERS + 1)]
     assert importance_of(table).importance == expected
-    parquet.write_table(table, tmp_path / "anatomy.parquet")
-    write_importance(tmp_path, tmp_path / "importance.json")
-    written = json.loads((tmp_path / "importance.json").read_text())
+    with fresh_folder(tmp_path / "anatomy") as folder:
+        parquet.write_table(table, folder / "anatomy.parquet")
+    write_importance(read_importance(tmp_path / "anatomy"), tmp_path / "importance")
+    written = json.loads((tmp_path / "importance/importance.json").read_text())
     assert written == {"importance": expected, "excluded": importance_of(table).excluded}
     short = [one for one in numbers if one.layer != 2]
     with pytest.raises(UserError, match=r"expected the degradation .* of each layer from 1, found layers \[1, 3\]"):

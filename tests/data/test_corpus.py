@@ -1,12 +1,15 @@
 import hashlib
 import json
 
-import pyarrow.parquet
+import pyarrow.parquet as parquet
 import pytest
 
 from perlayer.data import corpus as corpus_module
 from perlayer.data.corpus import CorpusSize, build_corpus, corpus_bytes, read_corpus
 from perlayer.errors import UserError
+from perlayer.store import fresh_folder
+
+PART = "part-00000.parquet"
 
 
 def write_jsonl(path, texts):
@@ -15,7 +18,7 @@ def write_jsonl(path, texts):
 
 
 def test_rows_keep_the_order_and_have_stable_ids(corpus, texts):
-    table = pyarrow.parquet.read_table(corpus)
+    table = parquet.read_table(corpus / PART)
     # The byte order mark that opens a text file is no part of its text.
     expected = [text.removeprefix("\ufeff") for text in texts]
     assert table.column_names == ["id", "text"]
@@ -27,7 +30,7 @@ def test_rows_keep_the_order_and_have_stable_ids(corpus, texts):
 
 def test_the_same_source_gives_the_same_bytes(text_folder, corpus, tmp_path):
     build_corpus(f"{text_folder}/*.txt", "text", tmp_path / "again")
-    assert (tmp_path / "again/part-00000.parquet").read_bytes() == (corpus / "part-00000.parquet").read_bytes()
+    assert (tmp_path / "again" / PART).read_bytes() == (corpus / PART).read_bytes()
 
 
 def test_row_groups_and_files_are_bounded(tmp_path, monkeypatch):
@@ -39,7 +42,7 @@ def test_row_groups_and_files_are_bounded(tmp_path, monkeypatch):
     # By hand: 60 + 60 > 100; 300 alone is a group; then groups of six rows.
     assert [len(group) for group in read_corpus(tmp_path / "corpus")] == [1, 1, 1, 6, 6, 6, 2]
     assert [text for group in read_corpus(tmp_path / "corpus") for text in group] == texts
-    assert sorted(path.name for path in (tmp_path / "corpus").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "corpus").glob("*.parquet")) == [
         f"part-{number:05d}.parquet" for number in range(4)
     ]
 
@@ -48,7 +51,7 @@ def test_empty_documents_are_left_out_and_counted(tmp_path):
     source = write_jsonl(tmp_path / "a.jsonl", ["", "é", "", "bc"])
     sizes = build_corpus(source, "text", tmp_path / "corpus")
     assert sizes == {"corpus": CorpusSize(documents=2, bytes=4, empty=2)}
-    ids = pyarrow.parquet.read_table(tmp_path / "corpus")["id"].to_pylist()
+    ids = parquet.read_table(tmp_path / "corpus" / PART)["id"].to_pylist()
     assert [name.split("-")[0] for name in ids] == ["0000000001", "0000000003"]  # numbers of the source
 
 
@@ -92,18 +95,22 @@ def test_a_broken_row_leaves_no_half_written_folder(tmp_path, monkeypatch):
 
 def test_an_unwritable_destination_is_named(tmp_path):
     (tmp_path / "data").touch()
-    with pytest.raises(UserError, match=r"data/corpus: expected a folder that can be written"):
+    with pytest.raises(UserError, match=r"data/corpus: cannot be written: Not a directory"):
         build_corpus(write_jsonl(tmp_path / "a.jsonl", ["a"]), "text", tmp_path / "data/corpus")
 
 
 def test_a_folder_without_a_corpus_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"expected part-\*.parquet, found none; run the stage corpus"):
+    with pytest.raises(UserError, match="manifest.json: no such file; remove .* and run `dvc repro`"):
         next(read_corpus(tmp_path))
+    with fresh_folder(tmp_path / "empty"):
+        pass
+    with pytest.raises(UserError, match=r"empty: expected part-\*.parquet, found none; run the stage corpus"):
+        next(read_corpus(tmp_path / "empty"))
 
 
 def test_a_broken_part_is_named(tmp_path):
     build_corpus(write_jsonl(tmp_path / "a.jsonl", ["a"]), "text", tmp_path / "corpus")
-    path = tmp_path / "corpus/part-00000.parquet"
+    path = tmp_path / "corpus" / PART
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match="part-00000.parquet: expected a parquet file of the corpus, found"):
+    with pytest.raises(UserError, match=f"{PART}: damaged: "):
         next(read_corpus(tmp_path / "corpus"))

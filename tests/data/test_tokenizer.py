@@ -73,7 +73,7 @@ def test_the_number_of_cores_changes_nothing(corpus, tmp_path):
         environment = os.environ | {"RAYON_NUM_THREADS": threads}
         subprocess.run([sys.executable, "-c", script, corpus, out], check=True, env=environment)
         outs.append({path.relative_to(out): path.read_bytes() for path in sorted(out.rglob("*.*"))})
-    assert len(outs[0]) == 6 and outs[0] == outs[1]
+    assert len(outs[0]) == 8 and outs[0] == outs[1]
 
 
 def test_a_saved_tokenizer_loads_here_and_in_transformers(tokenizer, texts, tmp_path):
@@ -368,4 +368,5 @@ def test_importing_the_tokenizer_imports_no_torch():
 
 def test_files_of_the_folder(tokenizer, tmp_path):
     tokenizer.save(tmp_path / "t")
-    assert sorted(path.name for path in Path(tmp_path / "t").iterdir()) == ["tokenizer.json", "tokenizer_config.json"]
+    names = sorted(path.name for path in Path(tmp_path / "t").iterdir())
+    assert names == ["manifest.json", "tokenizer.json", "tokenizer_config.json"]

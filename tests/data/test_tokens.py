@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -97,16 +98,14 @@ def test_a_validation_text_is_tokenized_beside(tmp_path):
     assert len(read_tokens(tmp_path / "tokens").ids) == 10
 
 
-def test_tokens_of_another_length_than_their_offsets_are_an_error(tmp_path):
-    np.save(tmp_path / "tokens.npy", np.zeros(5, np.uint16))
-    np.save(tmp_path / "offsets.npy", np.array([0, 6]))
-    with pytest.raises(UserError, match="expected 6 tokens, as offsets.npy says, found 5"):
-        read_tokens(tmp_path)
-
-
-@pytest.mark.parametrize("content", [None, "{", '{"vocab_size": 3}'])
-def test_a_missing_or_broken_vocabulary_is_named(tmp_path, content):
-    if content is not None:
-        (tmp_path / "vocabulary.json").write_text(content)
-    with pytest.raises(UserError, match="vocabulary.json: "):
-        read_vocabulary(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "read"), [("tokens.npy", read_tokens), ("offsets.npy", read_tokens), ("vocabulary.json", read_vocabulary)]
+)
+def test_files_that_are_damaged_or_gone_are_named(tokens, tmp_path, name, read):
+    folder = shutil.copytree(tokens, tmp_path / "tokens")
+    (folder / name).write_bytes((folder / name).read_bytes()[:-1])
+    with pytest.raises(UserError, match=f"{name}: damaged: "):
+        read(folder)
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=f"{name}: no such file"):
+        read(folder)

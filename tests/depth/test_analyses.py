@@ -16,8 +16,8 @@ from perlayer.depth import analyses
 from perlayer.depth import skipping as skipping_module
 from perlayer.depth.contributions import measure_contributions
 from perlayer.depth.logit_lens import measure_logit_lens
-from perlayer.depth.prompts import arithmetic_prompts, write_prompts
-from perlayer.depth.settings import DepthSettings
+from perlayer.depth.prompt_sets import write_prompt_sets
+from perlayer.depth.settings import DepthSettings, Sums
 from perlayer.depth.skipping import measure_skipping, split_positions
 from perlayer.depth.tables import SCHEMA
 from perlayer.environment import Machine
@@ -27,6 +27,7 @@ from perlayer.model.decoder import Decoder
 from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
+from perlayer.store import fresh_folder
 
 LENGTH, LAYERS, SPLITS = 22, 3, 2
 SETTINGS = DepthSettings(
@@ -213,14 +214,13 @@ def shard_decoder(residual):
 
 
 def dissected(folder, shards):
-    (folder / "models/mine").mkdir(parents=True)
-    save_model(folder / "models/mine", shard_decoder("sandwich"))
-    (folder / "prompts").mkdir()
-    write_prompts(arithmetic_prompts([2, 3], 3, 0), folder / "prompts/sums.jsonl")
+    with fresh_folder(folder / "models/mine") as model:
+        save_model(model, shard_decoder("sandwich"))
+    write_prompt_sets({"sums": Sums([2, 3], 3)}, folder / "prompts")
     arguments = (folder / "models", folder / "metrics", Machine(device="cpu", compile="off"))
     settings = DepthSettings(4, 2, 32, texts=2, gradient_steps=3)
     analyses.dissect_run("mine", "tiny", settings, folder / "prompts", shards.parent / "tokenizer", shards, *arguments)
-    (path,) = (folder / "metrics/mine").iterdir()  # `collect` reads one
+    (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
     return path
 
 

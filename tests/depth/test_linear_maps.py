@@ -21,6 +21,7 @@ from perlayer.model.decoder import Decoder
 from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
+from perlayer.store import fresh_folder
 
 LENGTH = 12
 decoder_of = partial(by_hand.decoder_of, sequence_length=LENGTH)
@@ -128,8 +129,8 @@ def test_a_linear_map_is_found_again():
 def saved(folder, run, layers, seed):
     decoder = Decoder(ModelConfig("sandwich", layers, 16, 24, 2, 1, 8, 10000.0, 1e-5, 300, 16, 1, True))
     decoder.initialize(seed=seed)
-    (folder / run).mkdir(parents=True)
-    save_model(folder / run, decoder)
+    with fresh_folder(folder / run) as model:
+        save_model(model, decoder)
 
 
 def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards):
@@ -139,7 +140,7 @@ def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards
     for name in "ab":
         arguments = (small_shards, tmp_path / "models", tmp_path / name, Machine(device="cpu", compile="off"))
         map_pair("mine", "tiny", Pair("shallow", "deep"), MapSettings(30, 8, 64), *arguments)
-        (path,) = (tmp_path / name / "mine").iterdir()  # `collect` reads one
+        (path,) = (tmp_path / name / "mine").glob("*.parquet")  # `collect` reads one
         paths.append(path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     found = parquet.read_table(paths[0])

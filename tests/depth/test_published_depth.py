@@ -14,6 +14,7 @@ from perlayer.errors import UserError
 from perlayer.model.published_settings import PublishedSettings
 from perlayer.params import load
 from perlayer.plan import check_params
+from perlayer.store import fresh_folder
 
 LENGTH, LAYERS = 24, 3
 
@@ -31,9 +32,9 @@ def published(request, tmp_path_factory, write_published_text):
     )
     getattr(transformers, f"{request.param}ForCausalLM")(config).save_pretrained(folder / "model")
     write_published_text(folder, length=LENGTH, batch=1)
-    (folder / "prompts").mkdir()
-    write_prompts(arithmetic_prompts([2, 4, 9], 3, 0), folder / "prompts/sums.jsonl")
-    write_prompts([Prompt("Is it?", " Yes.", "easy")], folder / "prompts/mine.jsonl")
+    with fresh_folder(folder / "prompts") as prompts:
+        write_prompts(arithmetic_prompts([2, 4, 9], 3, 0), prompts / "sums.jsonl")
+        write_prompts([Prompt("Is it?", " Yes.", "easy")], prompts / "mine.jsonl")
     return folder
 
 
@@ -50,7 +51,7 @@ def test_one_table_holds_all_dissections(published, tmp_path, capsys):
         tmp_path,
         Machine(device="cpu", compile="off"),
     )
-    (table,) = (tmp_path / "mine").iterdir()  # `collect` reads one
+    (table,) = (tmp_path / "mine").glob("*.parquet")  # `collect` reads one
     rows = parquet.read_table(table).to_pylist()
     assert {(row["run"], row["size"]) for row in rows} == {("mine", "published")}
     analyses = {row["analysis"] for row in rows}

@@ -18,6 +18,7 @@ from perlayer.model.residual.protocol import ResidualDesign, build_design
 from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
+from perlayer.store import fresh_folder
 
 LAYERS, VOCABULARY, LENGTH = 2, 30, 7
 PLACES = [(1, "attention"), (1, "mlp"), (2, "attention"), (2, "mlp"), (2, "head")]
@@ -213,11 +214,11 @@ def over_tokens_of(values):
 
 
 def read_one(folder, shards, decoder, settings):
-    (folder / "models/mine").mkdir(parents=True, exist_ok=True)
-    save_model(folder / "models/mine", decoder)
+    with fresh_folder(folder / "models/mine") as model:
+        save_model(model, decoder)
     machine = Machine(device="cpu", compile="off")
     routing.read_run("mine", "tiny", LensSettings(settings), shards, folder / "models", folder / "metrics", machine)
-    (path,) = (folder / "metrics/mine").iterdir()  # `collect` reads one
+    (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
     return path
 
 

@@ -209,13 +209,6 @@ def test_a_run_without_readouts_is_refused(retrain):
         retrain("none")
 
 
-def test_what_cannot_be_written_is_said_before_training(retrain, tmp_path):
-    (tmp_path / "out/heads").mkdir(parents=True)
-    (tmp_path / "out/heads/separate").write_text("mine")
-    with pytest.raises(UserError, match="heads/separate: expected a folder, found a file; nothing was trained"):
-        retrain()
-
-
 def test_retrained_readouts_of_another_model_are_refused(retrain, finished, tmp_path):
     retrain()
     config = load_model(finished / "models/separate").config

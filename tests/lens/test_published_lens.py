@@ -22,7 +22,7 @@ def test_one_table_holds_all_lenses(small_published, tmp_path, monkeypatch, tune
     read_published(
         "mine", settings, tuned, small_published / "shards", tmp_path / "lenses", tmp_path / "metrics", machine
     )
-    (table,) = (tmp_path / "metrics/mine").iterdir()  # `collect` reads one
+    (table,) = (tmp_path / "metrics/mine").glob("*.parquet")  # `collect` reads one
     rows = parquet.read_table(table).to_pylist()
     assert {row["run"] for row in rows} == {"mine"} and {row["size"] for row in rows} == {"published"}
     lenses = {"logit_lens", "tuned_lens"} if tuned_steps else {"logit_lens"}

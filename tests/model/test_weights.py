@@ -10,6 +10,7 @@ from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder
 from perlayer.model.readouts import auxiliary_readouts
 from perlayer.model.weights import load_model, load_readouts, save_model
+from perlayer.store import fresh_folder
 
 CONFIG = ModelConfig("sandwich", 3, 16, 32, 2, 1, 8, 10000.0, 1e-5, 40, 12, 1, True)
 
@@ -18,8 +19,9 @@ CONFIG = ModelConfig("sandwich", 3, 16, 32, 2, 1, 8, 10000.0, 1e-5, 40, 12, 1, T
 def folder(tmp_path):
     decoder = Decoder(CONFIG)
     decoder.initialize(0)
-    save_model(tmp_path, decoder, auxiliary_readouts(CONFIG, 0))
-    return tmp_path
+    with fresh_folder(tmp_path / "model") as folder:
+        save_model(folder, decoder, auxiliary_readouts(CONFIG, 0))
+    return tmp_path / "model"
 
 
 def test_a_model_comes_back_bit_for_bit(folder):
@@ -52,10 +54,17 @@ def test_the_same_model_gives_the_same_bytes(folder, tmp_path):
         assert (again / name).read_bytes() == (folder / name).read_bytes()
 
 
+def save_others(folder, weights):
+    """A model of the same configuration, with other weights."""
+    config = (folder / "config.json").read_text()
+    with fresh_folder(folder) as fresh:
+        save_file(weights, fresh / "model.safetensors")
+        (fresh / "config.json").write_text(config)
+
+
 def test_weights_of_another_shape_are_named(folder):
     weights = load_file(folder / "model.safetensors")
-    weights["lm_head.weight"] = torch.zeros(41, 16)
-    save_file(weights, folder / "model.safetensors")
+    save_others(folder, {**weights, "lm_head.weight": torch.zeros(41, 16)})
     with pytest.raises(
         UserError, match=r"model.safetensors: lm_head.weight: expected the shape \(40, 16\), found \(41, 16\)"
     ):
@@ -65,24 +74,28 @@ def test_weights_of_another_shape_are_named(folder):
 def test_missing_and_foreign_weights_are_named(folder):
     weights = load_file(folder / "model.safetensors")
     kept = {name: value for name, value in weights.items() if name != "model.norm.weight"}
-    save_file(kept, folder / "model.safetensors")
+    save_others(folder, kept)
     with pytest.raises(UserError, match="model.norm.weight is missing"):
         load_model(folder)
-    save_file({**weights, "model.extra": torch.zeros(1)}, folder / "model.safetensors")
+    save_others(folder, {**weights, "model.extra": torch.zeros(1)})
     with pytest.raises(UserError, match="model.extra belongs to no part"):
         load_model(folder)
 
 
-def test_broken_files_are_named(folder):
-    (folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
-    with pytest.raises(UserError, match="model.safetensors: not a readable safetensors file"):
-        load_model(folder)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="model.safetensors: no such file"):
-        load_model(folder)
-    (folder / "config.json").write_text(json.dumps({"hidden_size": 3}))
+def test_a_configuration_of_something_else_is_named(tmp_path):
+    with fresh_folder(tmp_path / "model") as folder:
+        (folder / "config.json").write_text(json.dumps({"hidden_size": 3}))
     with pytest.raises(UserError, match="config.json: not a model configuration"):
-        load_model(folder)
-    (folder / "config.json").unlink()
-    with pytest.raises(UserError, match="config.json: no such file"):
-        load_model(folder)
+        load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "readouts.safetensors"])
+def test_files_that_are_damaged_or_gone_are_named(folder, name):
+    content = bytearray((folder / name).read_bytes())
+    content[-10] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=f"{name}: damaged: "):
+        load_model(folder), load_readouts(folder)
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=f"{name}: no such file"):
+        load_model(folder), load_readouts(folder)

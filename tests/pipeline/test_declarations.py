@@ -12,6 +12,7 @@ from pipeline_code import ROOT, stages
 
 from perlayer.params import load
 from perlayer.plan import write_code
+from perlayer.store import fresh_folder
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +121,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
         "perlayer.depth.prompt_sets.write_prompt_sets": lambda *args, **kwargs: {},
         "perlayer.depth.published.dissect_published": lambda *args, **kwargs: None,
         "perlayer.training.growth.by_importance": lambda run, path: run,
+        "perlayer.anatomy.importance.read_importance": lambda *args, **kwargs: None,
         "perlayer.anatomy.importance.write_importance": lambda *args, **kwargs: None,
         "perlayer.anatomy.analyses.anatomize_run": lambda *args, **kwargs: None,
         "perlayer.anatomy.published.anatomize_published": lambda *args, **kwargs: None,
@@ -132,6 +134,9 @@ def read_by(name, arguments, monkeypatch, tmp_path):
     }
     for target, replacement in work.items():
         monkeypatch.setattr(target, replacement)
+    if name == "collect":
+        with fresh_folder("data/shards"):
+            pass
     if name == "report":
         from perlayer.report.figures import FIGURES
         from perlayer.warehouse.collect import collect

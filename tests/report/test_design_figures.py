@@ -30,7 +30,6 @@ def some(tmp_path):
     """A function that connects to the results of some runs, where `designs.RUNS` are defined."""
 
     def some(runs, defined=designs.RUNS):
-        (tmp_path / "runs").mkdir(exist_ok=True)
         designs.write(tmp_path, {run: designs.RUNS[run] for run in runs})
         collect(designs.params(defined), tmp_path, tmp_path / "warehouse")
         return database.connect(tmp_path / "warehouse")

@@ -1,9 +1,8 @@
 """The runs of growth training in params.yaml, and the importance that some of them go by."""
 
-import json
-
 import pytest
 
+from perlayer.anatomy.importance import Importance, write_importance
 from perlayer.errors import UserError
 from perlayer.params import load
 from perlayer.training.growth import by_importance, check_growth, growth_run
@@ -16,16 +15,15 @@ def growing(**keys):
 
 
 def importance(tmp_path, values):
-    path = tmp_path / "importance.json"
-    path.write_text(json.dumps({"importance": values, "excluded": []}))
-    return path
+    write_importance(Importance(values, []), tmp_path / "mine")
+    return tmp_path / "mine"
 
 
 def test_stages_are_written_out_by_importance(tmp_path):
     run = by_importance(growing(layers=2), importance(tmp_path, [1.0, 3.0]))
     assert [stage["layers"] for stage in run.algorithms["growth"].stages] == [[2], [1]]
     uniform = growing(growth={"protocol": "six_stages"})
-    assert by_importance(uniform, tmp_path / "nowhere.json") is uniform and uniform.layers is None
+    assert by_importance(uniform, tmp_path / "nowhere") is uniform and uniform.layers is None
 
 
 @pytest.mark.parametrize(("keys", "expected"), [({}, 6), ({"layers": 2}, 2)])  # nano has six
@@ -39,8 +37,8 @@ def test_importance_of_other_layers_is_refused(tmp_path, keys, expected):
 
 def test_importance_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError) as error:
-        by_importance(growing(), tmp_path / "nowhere.json")
-    assert str(error.value) == f"{tmp_path / 'nowhere.json'}: no such file; `dvc repro importance@mine` makes it"
+        by_importance(growing(), tmp_path / "nowhere")
+    assert str(error.value).startswith(f"{tmp_path}/nowhere/manifest.json: no such file; remove ")
 
 
 def test_growth_and_anatomy_can_be_switched_off():

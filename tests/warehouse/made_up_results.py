@@ -16,6 +16,7 @@ import pytest
 
 from perlayer import questions
 from perlayer.questions import Question
+from perlayer.store import fresh_folder
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import NOT_ALGORITHMS, collect
 
@@ -278,13 +279,16 @@ def validation(runs: dict[str, dict[str, Any]]) -> list[pd.DataFrame]:
     return tables
 
 
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as the one file of the folder that a stage leaves."""
+    with fresh_folder(path.parent) as folder:
+        table.to_parquet(folder / path.name, index=False)
+
+
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> None:
     """Write the results of `runs` as training would."""
-    (metrics_dir / "runs").mkdir(parents=True, exist_ok=True)
     for run, definition in runs.items():
-        folder = metrics_dir / "runs" / run
-        folder.mkdir(exist_ok=True)
-        layer_metrics(run, definition, size).to_parquet(folder / "layers.parquet", index=False)
+        write_table(metrics_dir / "runs" / run / "layers.parquet", layer_metrics(run, definition, size))
 
 
 def held_out(definition: dict[str, Any], layer: int) -> float:
@@ -415,9 +419,7 @@ def routing(run: str, size: str = "nano") -> pd.DataFrame:
 def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame]) -> None:
     """Write tables by stage and name as those stages would."""
     for (stage, name), table in tables.items():
-        folder = metrics_dir / "analyses" / stage / name
-        folder.mkdir(parents=True, exist_ok=True)
-        table.to_parquet(folder / f"{stage}.parquet", index=False)
+        write_table(metrics_dir / "analyses" / stage / name / f"{stage}.parquet", table)
 
 
 @functools.cache

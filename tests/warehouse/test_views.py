@@ -9,6 +9,7 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
+from perlayer.store import fresh_folder
 from perlayer.warehouse import database
 
 
@@ -375,15 +376,13 @@ def test_by_readout_sets_them_side_by_side(connection):
 
 
 def test_a_million_rows_answer_in_seconds(tmp_path):
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    with duckdb.connect() as connection:
+    with duckdb.connect() as connection, fresh_folder(tmp_path / "warehouse") as folder:
         connection.execute(f"COPY (SELECT * FROM ({million_rows(1)})) TO '{folder}/layer_metrics.parquet'")
         connection.execute(database.sql("tables"))
-        for table in ("runs", "dissections", "pairs"):
+        for table in set(database.TABLES) - {"layer_metrics"}:
             connection.execute(f"COPY {table} TO '{folder}/{table}.parquet'")
     start = time.perf_counter()
-    with database.connect(folder) as connection:
+    with database.connect(tmp_path / "warehouse") as connection:
         found = connection.execute("SELECT run, layer, loss FROM final_loss ORDER BY ALL").fetchall()
     assert time.perf_counter() - start < 10
     # value is the step: the mean of steps 4951 to 5000

@@ -32,7 +32,6 @@ from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.session import (
     Work,
     begin,
-    check_writable,
     checked_data,
     fit,
     layer_log,
@@ -90,17 +89,14 @@ def retrain_heads(
         models: the folder of finished models; nothing in it is changed.
 
     Raises:
-        UserError: the run has no readouts, its files or the shards are damaged, or an output cannot be written.
+        UserError: the run has no readouts, or its files or the shards are damaged.
     """
     data = checked_data(shards, recipe.train.batch, f"recipes.{recipe.size}.train.batch")
     if data.val_sequences < 2:
         raise UserError(f"{shards}: expected at least 2 held-out sequences, for a standard error, found 1")
     decoder = load_model(models / run)
     readouts = every_readout(models / run, decoder)
-    outs = (heads / run, metrics / run)
     session = begin(dataclasses.replace(machine, compile="off"))  # too few forward passes to compile for
-    if session.is_first:
-        check_writable(outs)
     work = Work(f"retrain_heads@{run}", recipe.retrain.steps, recipe.train.batch, SEED, shards)
     model = ReadoutRetraining(decoder.to(session.device), readouts, getattr(torch, recipe.train.compute_dtype))
     rows = read_split(shards, "val")
@@ -126,10 +122,10 @@ def retrain_heads(
     fit(trainer, work, session, scratch)
     trainer.close()
     if session.is_first:
-        with fresh_folder(heads / run) as folder:
-            save_weights(model.readers.state_dict(), readouts_file(folder), READOUTS)
         series = retraining_series(log, milestones.found, data.val_tokens)
         table = layers_table(run, recipe.size, work.batch * data.sequence_length, series)
+        with fresh_folder(heads / run) as folder:
+            save_weights(model.readers.state_dict(), readouts_file(folder), READOUTS)
         with fresh_folder(metrics / run) as folder:
             write_layers(table, folder / "layers.parquet")
         shutil.rmtree(scratch, ignore_errors=True)

@@ -38,20 +38,19 @@ def read_published(
         lenses: where a tuned lens goes, `lenses/NAME/`.
 
     Raises:
-        UserError: the model or its text is missing or broken, or an output cannot be written.
+        UserError: the model or its text is missing or damaged.
     """
     device = prepare_process(machine)
     rows = held_out_rows(shards, settings.sequences)
     decoder = load_published(settings.path, settings.sequence_length).to(device)
     tables = [layers_table(name, SIZE, 0, lens_series(decoder, LogitLens(), rows))]
-    outs = (lenses / name, metrics / name)
     if not settings.tuned_steps:
         with fresh_folder(lenses / name):
             _write(tables, metrics / name)
         return
     tuned = dataclasses.replace(tuned, steps=settings.tuned_steps, batch=settings.tuned_batch)
     stage, batch_key = f"published_lens@{name}", f"published.{name}.tuned_batch"
-    with tuned_lens(stage, decoder, shards, tuned, batch_key, "float32", outs, machine) as done:
+    with tuned_lens(stage, decoder, shards, tuned, batch_key, "float32", machine) as done:
         series = done.series + lens_series(decoder, done.lens, rows, done.steps)
         tables.append(layers_table(name, SIZE, done.tokens_per_step, series))
         with fresh_folder(lenses / name) as folder:

@@ -29,13 +29,12 @@ def tune_run(
     """Train a tuned lens for the finished model `models/RUN`, read it, and publish `lenses/RUN/` and `metrics/RUN/`.
 
     Raises:
-        UserError: the model or the shards are missing or broken, or an output cannot be written.
+        UserError: the model or the shards are missing or damaged.
     """
     rows = held_out_rows(shards, reading.sequences)
     decoder = load_model(models / run)
-    outs = (lenses / run, metrics / run)
     stage, batch_key = f"tuned_lens@{run}", f"recipes.{size}.tuned_lens.batch"
-    with tuned_lens(stage, decoder, shards, settings, batch_key, compute_dtype, outs, machine) as tuned:
+    with tuned_lens(stage, decoder, shards, settings, batch_key, compute_dtype, machine) as tuned:
         if not tuned.is_first:
             return
         series = tuned.series + lens_series(decoder, tuned.lens, rows, tuned.steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from perlayer.training.frozen_backbone import FrozenBackbone
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.milestones import Milestones
 from perlayer.training.schedule import LearningRateSchedule
-from perlayer.training.session import Work, begin, check_writable, checked_data, fit, layer_log, new_trainer, resumable
+from perlayer.training.session import Work, begin, checked_data, fit, layer_log, new_trainer, resumable
 from perlayer.training.tables import Series
 
 SEED = 0  # nothing is drawn: translators start at zero, and the data order is that of the shards
@@ -135,7 +135,6 @@ def tuned_lens(
     settings: TunedLensSettings,
     batch_key: str,
     compute_dtype: str,
-    outs: Iterable[Path],
     machine: Machine,
 ) -> Iterator[Tuned]:
     """Train a tuned lens for a finished decoder, to be published while the context lasts.
@@ -148,15 +147,12 @@ def tuned_lens(
     Args:
         name: what the log and errors call it.
         batch_key: where params.yaml says how many sequences an update has.
-        outs: the folders that will be written; nothing is trained unless they can be.
 
     Raises:
-        UserError: the shards are damaged or too few, a loss is not finite, or an output cannot be written.
+        UserError: the shards are damaged or too few, or a loss is not finite.
     """
     data = checked_data(shards, settings.batch, batch_key)
     session = begin(dataclasses.replace(machine, compile="off"))  # too few forward passes to compile for
-    if session.is_first:
-        check_writable(outs)
     work = Work(name, settings.steps, settings.batch, SEED, shards)
     lens = TunedLens(decoder.config.layers, decoder.config.hidden_size).to(session.device)
     model = LensTraining(decoder.to(session.device), lens, getattr(torch, compute_dtype))

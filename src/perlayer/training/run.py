@@ -34,7 +34,6 @@ from perlayer.training.session import (
     Session,
     Work,
     begin,
-    check_writable,
     checked_data,
     fit,
     layer_log,
@@ -48,19 +47,16 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
     """Train `run` and publish `models/RUN/` and `metrics/RUN/`; continue from a checkpoint if it was interrupted.
 
     Raises:
-        UserError: shards that are damaged, settings that do not fit the data or this machine, an output that cannot
-            be written, or a loss that is not finite.
+        UserError: shards that are damaged, settings that do not fit the data or this machine, or a loss that is not
+            finite.
     """
     check_warmup(f"recipes.{recipe.size}", recipe.optimizer, recipe.train)
     check_size(run, recipe.model.layers, recipe.optimizer, recipe.train, f"runs.{run.name}")
     recipe = recipe.of(run)
     data = checked_data(shards, recipe.train.batch, f"recipes.{recipe.size}.train.batch")
     session = begin(dataclasses.replace(machine, compile="on" if wants_compilation(machine) else "off"))
-    outs = (models / run.name, metrics / run.name)
     work = work_of(run, recipe, shards)
     microbatch = session.microbatch(work.batch)
-    if session.is_first:
-        check_writable(outs)
     scratch, checkpoints = resumable(work, session, definition(run, recipe))
     trainer, model, log = assemble(run, recipe, work, session, **checkpoints)
     fit(trainer, work, session, scratch)
@@ -78,7 +74,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             averaged=averaged,
             validation_bytes=data.val_bytes,
         )
-        publish(results, model, *outs)
+        publish(results, model, models / run.name, metrics / run.name)
         shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -193,20 +193,6 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
         if not any(name in str(error) for name in CHECKPOINT_WRITERS):
             raise
         raise UserError(f"{scratch}: the checkpoint cannot be written; is the disk full?") from None
-
-
-def check_writable(folders: Iterable[Path]) -> None:
-    """Raise `UserError` unless every folder can be written."""
-    for folder in folders:
-        if folder.exists() and not folder.is_dir():
-            raise UserError(f"{folder}: expected a folder, found a file; nothing was trained")
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            probe = folder.parent / f".{folder.name}.probe"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be written ({error.strerror}); nothing was trained") from None
 
 
 def _quiet_libraries() -> None:

@@ -11,7 +11,8 @@ COMMENT ON COLUMN recipe_runs.ema IS 'Whether it also keeps an average of its we
 COMMENT ON COLUMN recipe_runs.algorithms IS 'Its further keys that change its training, as JSON';
 COMMENT ON COLUMN recipe_runs.setting IS 'All of it but seed, EMA, future_probes and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
 COMMENT ON COLUMN recipe_runs.routing IS 'Whether params.yaml asks by which weights it routes';
-COMMENT ON COLUMN recipe_runs.present IS 'Whether its results at this size are here';
+COMMENT ON COLUMN recipe_runs.present IS 'Whether its results at this size are here, and compared';
+COMMENT ON COLUMN recipe_runs.left_out IS 'Why its results are not compared where they are here: how they differ from params.yaml or from the text in use';
 COMMENT ON COLUMN recipe_runs.steps IS 'Updates';
 COMMENT ON COLUMN recipe_runs.tokens IS 'Training tokens';
 COMMENT ON COLUMN recipe_runs.backbone_parameters IS 'Parameters of all its layers, without embedding and heads';
