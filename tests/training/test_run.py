@@ -218,6 +218,15 @@ def test_the_rate_is_not_blamed_for_a_loss_before_any_update():
         log.log_metrics({key: float("inf")})
 
 
+def test_processes_that_cannot_meet_say_so_in_one_line(machine, monkeypatch):
+    def fails(device, timeout):
+        raise torch.distributed.DistNetworkError("The client socket has timed out (nowhere, 29500).\nException raised")
+
+    monkeypatch.setattr(session.dist, "initialize_dist", fails)
+    with pytest.raises(UserError, match=r"cannot meet at MASTER_ADDR: .* timed out \(nowhere, 29500\)\.$"):
+        session.begin(machine)
+
+
 def test_what_cannot_be_written_is_said_before_training(tmp_path, shards, recipe, run_of, machine, monkeypatch):
     (tmp_path / "models").write_text("a file where a folder should be")
     monkeypatch.setattr(session, "Trainer", None)  # training would fail otherwise
