@@ -33,11 +33,12 @@ def test_a_model_comes_back_bit_for_bit(folder):
         assert torch.equal(value, loaded.state_dict()[name])
 
 
-def test_that_bos_is_eos_comes_back_and_is_said_only_where_it_holds(folder):
+def test_that_bos_is_eos_comes_back_and_is_said_only_where_it_holds(folder, tmp_path):
     assert "bos_is_eos" not in json.loads((folder / "config.json").read_text())["perlayer"]
     config = dataclasses.replace(CONFIG, bos_is_eos=True)
-    save_model(folder, Decoder(config), auxiliary_readouts(config, 0))
-    assert load_model(folder).config == config
+    with fresh_folder(tmp_path / "other") as other:
+        save_model(other, Decoder(config), auxiliary_readouts(config, 0))
+    assert load_model(tmp_path / "other").config == config
 
 
 def test_readouts_are_named_by_layer(folder):

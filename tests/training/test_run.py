@@ -269,6 +269,15 @@ def test_the_rate_is_not_blamed_for_a_loss_before_any_update():
         log.log_metrics({key: float("inf")})
 
 
+def test_processes_that_cannot_meet_say_so_in_one_line(machine, monkeypatch):
+    def fails(device, timeout):
+        raise torch.distributed.DistNetworkError("The client socket has timed out (nowhere, 29500).\nException raised")
+
+    monkeypatch.setattr(session.dist, "initialize_dist", fails)
+    with pytest.raises(UserError, match=r"cannot meet at MASTER_ADDR: .* timed out \(nowhere, 29500\)\.$"):
+        session.begin(machine)
+
+
 def test_a_batch_that_processes_cannot_share_is_refused():
     assert share_of_batch(12, 4) == 3
     with pytest.raises(UserError, match="batch: expected a multiple of the 5 training processes, found 12"):

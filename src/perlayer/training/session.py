@@ -88,7 +88,10 @@ def begin(machine: Machine) -> Session:
     _quiet_libraries()
     _skip_environment_report()
     device = prepare_process(machine)
-    dist.initialize_dist("gpu" if device.type == "cuda" else "cpu", timeout=600)
+    try:
+        dist.initialize_dist("gpu" if device.type == "cuda" else "cpu", timeout=600)
+    except torch.distributed.DistError as error:
+        raise UserError(f"the training processes cannot meet at MASTER_ADDR: {str(error).splitlines()[0]}") from None
     return Session(machine, device)
 
 
