@@ -8,8 +8,9 @@ def collect(params):
     from perlayer.warehouse.collect import set_aside
 
     set_aside(params, "metrics")
-    absent = gather(params, "metrics", "metrics/warehouse", "data/shards")
-    here = len(params["runs"]) - len(absent.runs)
+    absent = gather(params, "metrics", "metrics/warehouse", ["data/shards"])
+    left_out = [name for stage, name in absent.left_out if stage == "train"]
+    here = len(params["runs"]) - len(absent.runs) - len(left_out)
     print(f"{here} of {len(params['runs'])} runs at size {params['size']}", end="")
     print(f"; absent: {', '.join(absent.runs)}" if absent.runs else "")
     for (stage, name), reason in absent.left_out.items():

@@ -1,8 +1,9 @@
 """What the outs of a stage were made from, as dvc.yaml declares it: written into their manifests, and compared.
 
-The manifest of each folder that a stage has written says under `made_from` the identity of each folder of data/ it was
-made from, and of those that these were made from in turn. Where results lie (metrics/), it also says under `params`
-what the stage tracks of params.yaml, and under `beside` the identities of the stage's other outs: of a run, its model.
+The manifest of each folder that a stage has written says under `made_from` the identity of each folder it was made
+from, and of those that these were made from in turn. Where results lie (metrics/), it also says under `params` what the
+stage tracks of params.yaml, and under `beside` the identities of the stage's other outs: of a run, its model. An empty
+folder says none of it: it is the same whatever a stage may have read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from perlayer.errors import UserError, shortened
 from perlayer.store import MANIFEST, read_manifest, set_about
 
 PIPELINE = Path("dvc.yaml")
-DATA, RESULTS = "data/", "metrics/"
+RESULTS = "metrics/"
 VARIABLE = re.compile(r"\$\{([^}]+)\}")
 
 
@@ -83,10 +84,10 @@ def record(declaration: Declaration, params: Mapping[str, Any]) -> None:
         UserError: a manifest that it reads is missing or damaged.
     """
     folders = {_folder(out) for out in declaration.outs}
-    folders = {folder for folder in folders if (folder / MANIFEST).exists()}
+    folders = {folder for folder in folders if (folder / MANIFEST).exists() and read_manifest(folder).files}
     made_from: dict[str, str] = {}
     for dep in declaration.deps:
-        if dep.startswith(DATA) and Path(dep, MANIFEST).exists():
+        if Path(dep, MANIFEST).exists():
             manifest = read_manifest(dep)
             made_from |= {**manifest.about.get("made_from", {}), **made_from, dep: manifest.identity}
     identities = {folder.as_posix(): read_manifest(folder).identity for folder in folders}
@@ -105,12 +106,17 @@ def _folder(out: str) -> Path:
 
 
 def different_params(about: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
-    """How the params that results were made with differ from `params`, a text each; none where they agree."""
-    return [
-        difference
-        for key, then in about.get("params", {}).items()
-        for difference in _differences(key, then, _get(params, key))
-    ]
+    """How the params that results were made with differ from `params`, a text each; none where they agree.
+
+    What they took of the recipe of their size is held against that of the size in use; the sizes themselves are not.
+    """
+    made_with = {**about.get("params", {})}
+    size = made_with.pop("size", params["size"])
+    found: list[str] = []
+    for key, then in made_with.items():
+        now = re.sub(rf"^recipes\.{size}\b", f"recipes.{params['size']}", key)
+        found += _differences(now, then, _get(params, now))
+    return found
 
 
 def _differences(key: str, then: Any, now: Any) -> Iterator[str]:

@@ -91,13 +91,27 @@ def _writing(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def replace_text(path: str | Path, text: str) -> None:
-    """Write a file anew: never through a link, as DVC may have made into its cache, and whole or not at all."""
+@contextlib.contextmanager
+def replaced(path: str | Path) -> Iterator[Path]:
+    """Where to write a file anew: never through a link, as DVC may have made into its cache; whole or not at all.
+
+    Raises:
+        UserError: it cannot be written.
+    """
     path = Path(path)
-    new = path.with_name(f".{path.name}.new")
+    new = path.with_name(f".new.{path.name}")
     with _writing(path):
+        try:
+            yield new
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def replace_text(path: str | Path, text: str) -> None:
+    """Write a text anew, as `replaced` does."""
+    with replaced(path) as new:
         new.write_text(text, encoding="utf-8")
-        os.replace(new, path)
 
 
 def describe(folder: Path) -> Manifest:

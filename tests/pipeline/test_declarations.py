@@ -135,8 +135,9 @@ def read_by(name, arguments, monkeypatch, tmp_path):
     for target, replacement in work.items():
         monkeypatch.setattr(target, replacement)
     if name == "collect":
-        with fresh_folder("data/shards"):
-            pass
+        for source in ("data/shards", "data/prompts"):
+            with fresh_folder(source):
+                pass
     if name == "report":
         from perlayer.report.figures import FIGURES
         from perlayer.warehouse.collect import collect
@@ -191,3 +192,15 @@ def test_every_param_that_is_read_is_declared_and_read(name, arguments, monkeypa
     # `size` chooses the recipe by interpolation, and names the size in the outs
     unread = {t for t in tracked if not any(path == t or path.startswith(t + ".") for path in seen)}
     assert unread <= {"size"}
+
+
+def test_collect_tracks_all_that_results_were_made_with():
+    """It holds that against params.yaml."""
+    tracked = stages()["collect"]["params"]
+    results = {name: stage for name, stage in stages().items() if "metrics/analyses" in str(stage["outs"])}
+    results |= {name: stages()[name] for name in ("train", "ladder", "growth")}
+    for name, stage in results.items():
+        untracked = {
+            path for path in stage["params"] if not any(path == key or path.startswith(key + ".") for key in tracked)
+        }
+        assert not untracked, name

@@ -56,7 +56,7 @@ def read_importance(analysis: Path) -> Importance:
 
 
 def write_importance(importance: Importance | None, destination: Path) -> None:
-    """Write the importance of layers, if there is one, as `destination`/importance.json."""
+    """Write the importance of layers as `destination`/importance.json; an empty folder where there is none."""
     with fresh_folder(destination) as folder:
-        described = None if importance is None else asdict(importance)
-        (folder / "importance.json").write_text(json.dumps(described, indent=1) + "\n")
+        if importance is not None:
+            (folder / "importance.json").write_text(json.dumps(asdict(importance), indent=1) + "\n")

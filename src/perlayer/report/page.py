@@ -15,6 +15,7 @@ from perlayer.errors import UserError
 from perlayer.params import recipe
 from perlayer.questions import QUESTIONS, Question, connect, state
 from perlayer.report.figures import FIGURES
+from perlayer.store import replace_text
 
 CREDITS = {
     "wiki-intros": (
@@ -93,7 +94,7 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
         )
     page = Path(page)
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(text, encoding="utf-8")
+    replace_text(page, text)
 
 
 def cell(value: Any, signed: bool = False) -> str:

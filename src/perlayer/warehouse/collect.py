@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,12 +126,12 @@ class Absent(NamedTuple):
 
 
 def collect(
-    params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path, shards: str | Path | None = None
+    params: Mapping[str, Any], metrics_dir: str | Path, warehouse_dir: str | Path, data: Iterable[str | Path] = ()
 ) -> Absent:
     """Write the tables of the warehouse and headline.json from what the runs and their analyses have left.
 
-    Results that were made with other params than `params` are left out, as are those of another text, tokenizer or
-    order than the shards have now, and readings of another training of a run; the table `left_out` says so.
+    Results that were made with other params than `params` are left out, as are those made from another text or other
+    prompts than there are now, and readings of another training of a run; the table `left_out` says so.
 
     That is layers.parquet in `metrics_dir`/runs/RUN, where a run of the ladder is called RUNG_RUN, and the one table in
     each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections, pairs) are
@@ -142,7 +142,7 @@ def collect(
         params: all of params.yaml.
         metrics_dir: where the runs and the analyses have left their results, and where headline.json goes.
         warehouse_dir: where the tables go.
-        shards: what the runs are trained on now; None where results of any text are compared.
+        data: the folders that results are to be made from; where none is given, results agree with the first.
 
     Raises:
         UserError: a run or an analysis is not defined as it should be, or its results are damaged.
@@ -152,13 +152,19 @@ def collect(
     connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
     absent, absent_analyses, left_out = [], {}, {}
-    sources = {} if shards is None else current_sources(Path(shards))
+    results = [metrics_dir / "analyses" / stage / name for stage, names in models.items() for name in names]
+    sources = current_sources(map(Path, data), results)
 
     def load(table: Table, path: Path, stage: str, name: str, size: str) -> bool:
-        reason = difference(path.parent, params, sources)
+        about = read_manifest(path.parent).about if (path.parent / MANIFEST).exists() else {}
+        reason = difference(about, params, sources, size == PUBLISHED)
         if reason is not None:
             left_out[stage, name] = reason
-        return reason is None and _load(connection, table, path, name, size)
+        if reason is not None or not _load(connection, table, path, name, size):
+            return False
+        for folder, identity in about.get("made_from", {}).items():
+            sources.setdefault(folder, identity)
+        return True
 
     for definition in [*definitions(params), *ladder_definitions(params), *growth_definitions(params)]:
         run, section = definition["run"], definition["section"]
@@ -170,7 +176,7 @@ def collect(
         definition["present"] = load(LAYER_METRICS, path, stage, run, size)
         definition["left_out"] = left_out.get((stage, run))
         sources |= trained_models(path.parent, definition["present"])
-        if not definition["present"]:
+        if not definition["present"] and not definition["left_out"]:
             (absent if section == "runs" else absent_analyses.setdefault(section, [])).append(run)
         names = ", ".join(definition)
         marks = ", ".join(f"${name}" for name in definition)
@@ -185,6 +191,7 @@ def collect(
         table = DISSECTIONS if stage in DISSECTING else LAYER_METRICS
         folder = metrics_dir / "analyses" / stage
         missing = [name for name in names if not load(table, _only_table(folder / name), stage, name, size)]
+        missing = [name for name in missing if (stage, name) not in left_out]
         if missing:
             absent_analyses[stage] = missing
 
@@ -222,10 +229,14 @@ def set_aside(params: Mapping[str, Any], metrics_dir: str | Path) -> list[Path]:
     return moved
 
 
-def current_sources(shards: Path) -> dict[str, str]:
-    """The identities of the shards, and of the folders that they were made from, by name."""
-    manifest = read_manifest(shards)
-    return {**manifest.about.get("made_from", {}), shards.as_posix(): manifest.identity}
+def current_sources(data: Iterable[Path], results: Iterable[Path]) -> dict[str, str]:
+    """The identities of folders of data, of what these were made from, and of those results that are there, by name."""
+    sources: dict[str, str] = {}
+    for folder in data:
+        manifest = read_manifest(folder)
+        sources |= {**manifest.about.get("made_from", {}), folder.as_posix(): manifest.identity}
+    there = [folder for folder in results if (folder / MANIFEST).exists()]
+    return sources | {folder.as_posix(): read_manifest(folder).identity for folder in there}
 
 
 def trained_models(results: Path, present: bool) -> dict[str, str]:
@@ -236,17 +247,17 @@ def trained_models(results: Path, present: bool) -> dict[str, str]:
     return {path: identity if present else "left out" for path, identity in beside.items()}
 
 
-def difference(results: Path, params: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
-    """How results differ from what is compared, where they are of the size in use; None where they are not at all.
+def difference(
+    about: Mapping[str, Any], params: Mapping[str, Any], sources: Mapping[str, str], any_size: bool
+) -> str | None:
+    """How results differ from what is compared; None where they do not, or are absent: those of another size.
 
     Args:
-        results: the folder of the results of one stage.
+        about: what the manifest of the results says of them.
         sources: the identities of data and models that results are to be made from, by folder.
+        any_size: whether they belong to no size, and so are absent at none.
     """
-    if not (results / MANIFEST).exists():
-        return None
-    about = read_manifest(results).about
-    if about.get("params", {}).get("size", params["size"]) != params["size"]:
+    if not any_size and about.get("params", {}).get("size", params["size"]) != params["size"]:
         return None
     differences = different_params(about, params)
     others = different_sources(about, sources)

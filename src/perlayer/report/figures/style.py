@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perlayer.errors import UserError
+from perlayer.store import replaced
 
 if TYPE_CHECKING:
     import duckdb
@@ -353,9 +354,12 @@ def with_seeds(table: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.
 def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:
     """Write NAME.png, NAME.svg and NAME.csv, without dates or versions in them."""
     _settle(figure)
-    figure.savefig(folder / f"{name}.png", dpi=PNG_DPI, metadata={"Software": None})
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
-    data.to_csv(folder / f"{name}.csv", index=False, float_format="%.7g", lineterminator="\n")
+    with replaced(folder / f"{name}.png") as path:
+        figure.savefig(path, dpi=PNG_DPI, metadata={"Software": None})
+    with replaced(folder / f"{name}.svg") as path:
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+    with replaced(folder / f"{name}.csv") as path:
+        data.to_csv(path, index=False, float_format="%.7g", lineterminator="\n")
 
 
 def _settle(figure: Figure) -> None:
