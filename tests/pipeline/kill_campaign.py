@@ -22,7 +22,7 @@ import yaml
 from small_project import Project, copy_project
 
 OUTS = ("data", "metrics", "report")
-PATIENCE = 600  # seconds that one start may take
+PATIENCE = 1800  # seconds that one start may take
 LONGEST = 20.0  # seconds after a start at which a kill may fall
 TWO_OF_EACH = {
     "  separate: {residual: sandwich, readouts: separate, seed: 0}\n": "  separate: {residual: sandwich, readouts: "
