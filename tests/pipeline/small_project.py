@@ -1,0 +1,99 @@
+"""A copy of the project that tests may run and change: the smoke size, cut to a few runs and steps."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from pipeline_code import ROOT
+
+RUNS = """runs:
+  baseline: {residual: sandwich, readouts: none, seed: 0}
+  separate: {residual: sandwich, readouts: separate, seed: 0}
+ladder:
+  runs:
+    plain: {residual: sandwich, readouts: none, seed: 0}
+    multi_token: {residual: sandwich, readouts: none, seed: 0, multi_token_prediction: {weight: 0.3}}
+  rungs:
+    narrow: {model: {layers: 1, hidden_size: 16, head_dim: 8}, train: {steps: 6}}
+retrain_heads:
+  runs: [separate]
+lens:
+  tuned: [separate]
+routing:
+  runs: []
+depth:
+  runs: [separate]
+  prompts: {sums: {operands: [2, 4], each: 2}}
+depth_maps: {pair: {from: baseline, to: separate}}
+anatomy: {runs: [baseline], published_recovery: []}
+growth:
+  importance: baseline
+  runs:
+    growing: {residual: sandwich, readouts: none, seed: 0, steps: 0.5, growth: {protocol: by_importance}}
+published: {}
+"""
+
+EAGER = {"PERLAYER_COMPILE": "off"}  # the smoke size is not worth the time of compiling
+
+
+class Project:
+    """A folder with the project in it, and the commands one would type there."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def command(self, *words, ok=True, **environment):
+        """Run a command and return what it printed, both streams together."""
+        result = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert (result.returncode == 0) == ok, result.stdout
+        return result.stdout
+
+    def environment(self, **extra):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, **EAGER, **extra}
+
+    def dvc(self, *words, ok=True):
+        return self.command("dvc", *words, ok=ok)
+
+    def edit(self, name, old, new):
+        path = self.folder / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def commit(self):
+        self.command("git", "add", "-A")
+        self.command("git", "commit", "-q", "--allow-empty", "-m", "state")
+
+    def bytes_of(self, *folders):
+        """The content of every file below some folders."""
+        files = [file for folder in folders for file in sorted((self.folder / folder).rglob("*")) if file.is_file()]
+        files = [file for file in files if not file.name.startswith("perlayer.duckdb")]  # built when it is asked
+        assert files
+        return {file.relative_to(self.folder).as_posix(): file.read_bytes() for file in files}
+
+
+def copy_project(folder):
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
+        if name and (ROOT / name).is_file() and not name.startswith(("metrics/", "report/", "dvc.lock")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    params = (folder / "params.yaml").read_text()
+    params = re.sub(r"^size: \w+", "size: smoke", params, flags=re.MULTILINE)
+    params = params.replace("      steps: 30 ", "      steps: 12 ")
+    (folder / "params.yaml").write_text(params[: params.index("\nruns:") + 1] + RUNS)
+    project = Project(folder)
+    project.command("git", "init", "-q")
+    project.commit()
+    return project
