@@ -57,12 +57,11 @@ def settled(connection):
 
 @pytest.fixture
 def without_png(monkeypatch):
-    """`plot` leaves out the PNG: the SVG is the same drawing."""
+    """`plot` draws no PNG: the SVG is the same drawing."""
     write = Figure.savefig
 
     def savefig(figure, path, **options):
-        if path.suffix != ".png":
-            write(figure, path, **options)
+        path.touch() if path.suffix == ".png" else write(figure, path, **options)
 
     monkeypatch.setattr(Figure, "savefig", savefig)
 
@@ -79,6 +78,16 @@ def test_every_figure_is_written_as_image_and_as_numbers(drawn):
         # These runs do not predict later tokens, were asked no problems, and none of them grows.
         empty = ("future_layers", "multi_token_sizes", "depth_by_group", "growth")
         assert pd.read_csv(drawn / f"{name}.csv").empty == (name in empty)
+
+
+def test_figures_are_written_anew_and_not_through_links(tmp_path):
+    kinds = ("png", "svg", "csv")
+    for kind in kinds:
+        (tmp_path / f"cached.{kind}").write_text("kept")
+        (tmp_path / f"figure.{kind}").symlink_to(f"cached.{kind}")
+    style.save(style.new_figure(1, 1), pd.DataFrame(), tmp_path, "figure")
+    assert all((tmp_path / f"cached.{kind}").read_text() == "kept" for kind in kinds)
+    assert not any((tmp_path / f"figure.{kind}").is_symlink() for kind in kinds)
 
 
 def test_no_label_is_cut_off_at_an_edge(drawn):

@@ -7,6 +7,8 @@ import pytest
 from perlayer.errors import UserError
 from perlayer.report.figures import FIGURES
 from perlayer.report.page import cell, report
+from perlayer.store import set_about
+from perlayer.warehouse.collect import collect
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -110,6 +112,23 @@ def test_absent_runs_are_named(gather, figures, tmp_path):
     assert "partly measured" in text and "no run" in text and "There is no noise floor yet" in text
     named = text.split("without results at this size:")[1].split(".")[0]
     assert {name.strip() for name in named.split(",")} == made_up.RUNS.keys() - some.keys()
+
+
+def test_what_is_left_out_is_named_with_its_reason(figures, tmp_path):
+    some = {run: made_up.RUNS[run] for run in ("baseline", "separate")}
+    made_up.write(tmp_path, some)
+    set_about(tmp_path / "runs/separate", {"params": {"size": "nano", "recipes.nano.train": {"steps": 600}}})
+    collect(made_up.params(some), tmp_path, tmp_path / "warehouse")
+    page = tmp_path / "index.html"
+    (tmp_path / "cached.html").write_text("kept")
+    page.symlink_to("cached.html")
+    report(made_up.params(some), tmp_path / "warehouse", figures, page)
+    reader, text = read(page)
+    assert "Left out of everything above" in text and "without results at this size" not in text
+    said = "recipes.nano.train.steps was 600, and params.yaml says None"
+    assert reader.cells[-3:] == ["separate", "train", said]
+    # the page is written anew, not through a link into DVC's cache
+    assert (tmp_path / "cached.html").read_text() == "kept" and not page.is_symlink()
 
 
 def test_runs_without_analyses_are_named(gather, figures, tmp_path):

@@ -278,6 +278,38 @@ def test_processes_that_cannot_meet_say_so_in_one_line(machine, monkeypatch):
         session.begin(machine)
 
 
+@pytest.mark.parametrize("place", ["loss", "update", "validation"])
+def test_a_number_that_is_not_finite_at_the_very_end_leaves_nothing_behind(
+    tmp_path, shards, recipe, run_of, machine, monkeypatch, place
+):
+    updates = []
+    step, loss, evaluate = module.Hyperball.step, module.PerLayerModel.loss, module.evaluate
+
+    def update(self, closure=None):
+        done = step(self, closure)
+        updates.append(done)
+        if place == "update" and len(updates) == recipe.train.steps:
+            self.param_groups[0]["params"][0].data.fill_(math.nan)
+        return done
+
+    def losses(self, outputs, batch):
+        last = place == "loss" and len(updates) == recipe.train.steps - 1
+        return {key: one * (math.nan if last else 1) for key, one in loss(self, outputs, batch).items()}
+
+    def totals(*arguments):
+        found = evaluate(*arguments)
+        return {
+            key: dataclasses.replace(one, nats=math.nan) if place == "validation" else one for key, one in found.items()
+        }
+
+    monkeypatch.setattr(module.Hyperball, "step", update)
+    monkeypatch.setattr(module.PerLayerModel, "loss", losses)
+    monkeypatch.setattr(module, "evaluate", totals)
+    with pytest.raises(UserError, match="nan at step 12"):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert not any((tmp_path / kind).exists() and os.listdir(tmp_path / kind) for kind in ("models", "metrics"))
+
+
 def test_a_batch_that_processes_cannot_share_is_refused():
     assert share_of_batch(12, 4) == 3
     with pytest.raises(UserError, match="batch: expected a multiple of the 5 training processes, found 12"):

@@ -12,7 +12,7 @@ from perlayer.data.corpus import VALIDATION, corpus_bytes, read_corpus
 from perlayer.data.folders import ArrayWriter, read_array
 from perlayer.data.tokenizer import Tokenizer, load_published_tokenizer, load_tokenizer, spread, train_tokenizer
 from perlayer.errors import UserError, shortened
-from perlayer.store import fresh_folder, verified
+from perlayer.store import fresh_folder, verified, verified_files
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,16 @@ def read_vocabulary(folder: str | Path) -> Vocabulary:
         UserError: the file is missing or damaged.
     """
     return Vocabulary(**json.loads(verified(Path(folder, "vocabulary.json")).read_text()))
+
+
+def read_tokenizer(folder: str | Path) -> Tokenizer:
+    """The tokenizer of a folder that `tokenize` wrote.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    verified_files(folder)
+    return load_tokenizer(folder)
 
 
 def _write_folder(

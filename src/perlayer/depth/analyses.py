@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 from torch import Tensor
 
-from perlayer.data.tokenizer import Tokenizer, load_tokenizer
+from perlayer.data.tokenizer import Tokenizer
+from perlayer.data.tokens import read_tokenizer
 from perlayer.depth.by_group import TOO_LONG, score_sets
 from perlayer.depth.contributions import measure_contributions
 from perlayer.depth.depth_score import score_depth
@@ -25,7 +26,7 @@ from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
-from perlayer.store import fresh_folder, verified_files
+from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import write_layers
 
@@ -63,8 +64,7 @@ def dissect_run(
     decoder = load_model(models / run).freeze().to(device)
     tokens = held_out_rows(shards, settings.sequences)[:, :-1]
     sets = read_prompt_sets(prompts)
-    verified_files(tokenizer)
-    dissect_to(metrics / run, run, size, decoder, tokens, sets, load_tokenizer(tokenizer), settings)
+    dissect_to(metrics / run, run, size, decoder, tokens, sets, read_tokenizer(tokenizer), settings)
 
 
 def dissect_to(
