@@ -28,6 +28,7 @@ BENCHMARKS = (
     "tokenize_and_shard",
     "local_shards",
     "nothing_to_do",
+    "verification",
     "warehouse_load",
     "default_pipeline",
 )
