@@ -29,6 +29,7 @@ BENCHMARKS = (
     "tokenize_and_shard",
     "local_shards",
     "nothing_to_do",
+    "verification",
     "warehouse_load",
     "default_pipeline",
 )

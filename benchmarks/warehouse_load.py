@@ -11,8 +11,9 @@ from benchmarks.measure import Row, seconds_of
 from benchmarks.project import ROOT
 from perlayer import params
 from perlayer.questions import connect
+from perlayer.store import fresh_folder
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import DISSECTIONS, LAYER_METRICS, definitions
+from perlayer.warehouse.collect import definitions
 
 BOUND = 10.0  # seconds
 SIZE = "qwen3_1_2b"
@@ -41,18 +42,16 @@ def write_warehouse(folder: Path) -> None:
     """Write the tables as `collect` does, of made-up losses."""
     runs = {f"run_{seed:02}": {"residual": "sandwich", "readouts": "separate", "seed": seed} for seed in range(RUNS)}
     choices = params.load(ROOT / "params.yaml") | {"size": SIZE, "runs": runs}
-    folder.mkdir()
-    with duckdb.connect() as connection:
+    with fresh_folder(folder) as fresh, duckdb.connect() as connection:
         database.create(connection)
         for run in definitions(choices):
             columns = {**run, "present": True}
             marks = ", ".join("?" for _ in columns)
             connection.execute(f"INSERT INTO runs ({', '.join(columns)}) VALUES ({marks})", [*columns.values()])
         connection.execute(MADE_UP)
-        orders = {"runs": "run", **{table.name: table.order for table in (LAYER_METRICS, DISSECTIONS)}}
-        for table, order in orders.items():
-            path = database.quoted(folder / f"{table}.parquet")
-            connection.execute(f"COPY (FROM {table} ORDER BY {order}) TO {path} (FORMAT parquet, COMPRESSION zstd)")
+        for table in database.TABLES:
+            path = database.quoted(fresh / f"{table}.parquet")
+            connection.execute(f"COPY (FROM {table} ORDER BY ALL) TO {path} (FORMAT parquet, COMPRESSION zstd)")
 
 
 def answer(warehouse: Path) -> None:

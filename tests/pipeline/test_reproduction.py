@@ -155,6 +155,11 @@ def test_experiments_change_one_choice_or_add_a_run(finished):
         assert (tokens["old"], tokens["new"]) == (12 * 16 * 64, 8 * 16 * 64)
 
         finished.command("git", "checkout", "-q", ".")
+        output = finished.dvc("repro", "-s", "collect", "report")  # with the run as it is: of other settings than params
+        said = "recipes.smoke.train.steps was 8, and params.yaml says 12"
+        assert f"train: separate is left out: {said}" in output
+        page = (finished.folder / "report/index.html").read_text()
+        assert "Left out of everything above" in page and said in page
         output = finished.dvc("repro", "train@separate")  # flipped back: answered from the run-cache
         assert "Stage 'train@separate' is cached" in output or "didn't change" in output
         assert "Running stage" not in output
