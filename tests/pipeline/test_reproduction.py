@@ -155,7 +155,7 @@ def test_experiments_change_one_choice_or_add_a_run(finished):
         assert (tokens["old"], tokens["new"]) == (12 * 16 * 64, 8 * 16 * 64)
 
         finished.command("git", "checkout", "-q", ".")
-        output = finished.dvc("repro", "-s", "collect", "report")  # with the run as it is: of other settings than params
+        output = finished.dvc("repro", "-s", "collect", "report")  # with the run of other settings than params says
         said = "recipes.smoke.train.steps was 8, and params.yaml says 12"
         assert f"train: separate is left out: {said}" in output
         page = (finished.folder / "report/index.html").read_text()
