@@ -89,3 +89,14 @@ def test_a_working_folder_that_is_gone_is_one_line(projects, tmp_path):
     done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == "error: the working folder cannot be found: No such file or directory"
+
+
+def test_an_edit_that_no_date_and_no_size_shows_is_run(projects, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    module = projects[0] / "src/perlayer/number.py"
+    for number in (1, 2):
+        module.write_text(f"print({number})\n")
+        os.utime(module, ns=(1, 1))  # as copies that keep times, or image builders, have it
+        for _ in range(2):
+            assert run(projects[0], "-c", "import perlayer.number").stdout == f"{number}\n"
+    assert list(module.parent.glob("__pycache__/number.*.pyc"))
