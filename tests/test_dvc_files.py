@@ -128,6 +128,18 @@ def test_an_empty_file_of_which_there_is_no_copy_is_as_none_at_all():
     assert not COPY.exists()
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_lock_file_is_left_to_dvc_alone_where_it_had_one(there):
+    # Where DVC locks by hard links, one that is left means that another command is at work.
+    held = dvc_files.WORKING / "lock"
+    held.parent.mkdir(parents=True)
+    if there:
+        held.touch()
+    with kept(list):
+        pass
+    assert held.exists() == there
+
+
 def test_what_a_user_has_removed_stays_away():
     COPY.write_text(WHOLE)
     with kept(lambda: NAMES):

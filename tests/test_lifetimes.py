@@ -1,5 +1,6 @@
 """What ends with a process that is killed."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -63,6 +64,16 @@ def test_a_lock_is_free_afterwards_and_what_others_use_too_stays(tmp_path, capsy
                 assert int((tmp_path / "lock").read_text()) == os.getpid()
         assert (tmp_path / "lock").exists() == stays
     assert capsys.readouterr().err == ""
+
+
+def test_where_there_are_no_locks_work_goes_on(tmp_path, monkeypatch):
+    def refuses(descriptor, operation):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # Lustre, as it is mounted by default
+
+    monkeypatch.setattr("fcntl.flock", refuses)
+    with alone(tmp_path / "lock", "it"), temporary_folder("ours-", tmp_path) as folder:
+        assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_new_temporary_folder_takes_away_those_of_killed_processes_alone(tmp_path, started):

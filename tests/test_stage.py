@@ -74,6 +74,13 @@ def test_a_long_error_keeps_its_beginning_and_its_end(capfd):
         (PermissionError(errno.EACCES, "Permission denied", "data/x"), 1, "error: data/x: Permission denied\n"),
         (OSError("Can't load\nthe tokenizer"), 1, "error: Can't load the tokenizer\n"),
         (KeyboardInterrupt(), 130, "train: interrupted\n"),
+        (
+            ImportError("libtorch_cuda.so: failed to map segment from shared object", path="torch/_C.abi3.so"),
+            1,
+            "error: torch/_C.abi3.so: the system cannot load it: libtorch_cuda.so: failed to map segment from shared "
+            "object\n",
+        ),
+        (MemoryError(), 1, "error: there is not as much memory as this takes, or a limit is set (ulimit -v)\n"),
     ],
 )
 def test_an_error_for_people_is_one_line(error, status, line, capfd):
@@ -97,7 +104,22 @@ def test_a_missing_package_is_named(capfd):
     assert "has no package no_such_package;" in line and "make setup" in line and line.count("\n") == 1
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError(), ModuleNotFoundError("no", name="perlayer.gone")])
+def test_memory_that_torch_does_not_get_is_one_line(capfd):
+    import torch
+
+    assert stage.run(lambda params: torch.empty(2**60), "corpus", []) == 1
+    assert capfd.readouterr().err.startswith("error: there is not as much memory as this takes")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError(),
+        RuntimeError("no memory"),
+        ModuleNotFoundError("no", name="perlayer.gone"),
+        ImportError("cannot import name", name="perlayer.store", path="src/perlayer/store.py"),
+    ],
+)
 def test_a_fault_of_ours_keeps_its_traceback(error):
     with pytest.raises(type(error)):
         stage.run(raising(error), "train", ["baseline"])

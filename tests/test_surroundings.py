@@ -82,9 +82,10 @@ def test_what_cannot_be_of_a_launcher_is_nothing(wrong):
 
 def test_options_of_python_that_change_what_code_does_are_left_behind():
     code = (
-        SETTLE + "import sys; print(sys.flags.optimize, sys.warnoptions, sys.getfilesystemencoding(), settle.__doc__)"
+        SETTLE + "import sys; print(sys.flags.optimize, sys.warnoptions, sys.getfilesystemencoding(), settle.__doc__)\n"
+        "assert not sys.flags.inspect"
     )
-    hostile = {"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    hostile = {"PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONWARNINGS": "error", "PYTHONUTF8": "0", "LC_ALL": "C"}
     out, said = python(code, PYTHONCOERCECLOCALE="0", **hostile)
     assert out.startswith(b"0 [] utf-8 Make this process") and said == b""
 

@@ -99,7 +99,8 @@ def kept(stages: Callable[[], Collection[str]]) -> Iterator[None]:
     Raises:
         UserError: dvc.lock cannot be read, and there is no copy of it.
     """
-    alone_with_dvc = alone(WORKING / "lock", "DVC", PATIENCE, stays=True)  # what each of its commands holds
+    held = WORKING / "lock"  # by each of its commands; with core.hardlink_lock it is there only then
+    alone_with_dvc = alone(held, "DVC", PATIENCE, stays=held.exists())
     with alone_with_dvc if WORKING.is_dir() else contextlib.nullcontext():
         _mend_readers_and_writers(WORKING / "rwlock")
         for left in unused(CACHE.rglob(".*.tmp")):  # DVC would take the newest file of a run for what it has kept

@@ -81,7 +81,8 @@ def alone(path: Path, what: str, patience: float = 0.0, stays: bool = False) -> 
     finally:
         if not stays:
             path.unlink(missing_ok=True)
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # processes forked meanwhile share it
+        with contextlib.suppress(OSError):  # where there are no locks
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # processes forked meanwhile share it
         os.close(descriptor)
 
 

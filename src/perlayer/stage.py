@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from perlayer import params
@@ -21,6 +22,8 @@ from perlayer.store import require_writable
 
 TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")
 LONGEST = 2000  # characters of a line of error
+LOADED = tuple(EXTENSION_SUFFIXES)  # of modules that the system loads
+NO_MEMORY = "DefaultCPUAllocator"  # what torch names where there is none
 
 
 def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> int:
@@ -63,6 +66,14 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
         if (error.name or "perlayer").partition(".")[0] == "perlayer":
             raise
         return _fail(f"error: {sys.executable} has no package {error.name}; `make setup` installs what is locked")
+    except ImportError as error:
+        if not (error.path or "").endswith(LOADED):
+            raise
+        return _fail(f"error: {error.path}: the system cannot load it: {error}")
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and NO_MEMORY not in str(error):
+            raise
+        return _fail("error: there is not as much memory as this takes, or a limit is set (ulimit -v)")
     except KeyboardInterrupt:
         return _fail(f"{name}: interrupted", status=130)
     if _rank() == 0:

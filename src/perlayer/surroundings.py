@@ -100,7 +100,7 @@ def is_launched(environment: Mapping[str, str]) -> bool:
 def _start_anew() -> None:
     """Start again under other options of Python, where it was given some that hold until the process ends."""
     wanted = {"PYTHONUTF8": "1"} if sys.getfilesystemencoding() != "utf-8" else {}
-    unwanted = [name for name in ("PYTHONOPTIMIZE",) if name in os.environ]
+    unwanted = [name for name in ("PYTHONINSPECT", "PYTHONOPTIMIZE") if name in os.environ]
     if "error" in os.environ.get("PYTHONWARNINGS", ""):  # libraries warn of much that is none of our business
         unwanted.append("PYTHONWARNINGS")
     if not wanted and not unwanted:

@@ -252,7 +252,7 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
         ({"runs": "probes"}, "depth.runs: expected a list, found 'probes'"),
         ({"runs": ["probes", "probes"]}, "depth.runs: expected probes once"),
         ({"prompts": []}, "depth.prompts: expected a mapping, found []"),
-        ({"prompts": {"Sums": {}}}, "depth.prompts: expected a name of lower-case letters"),
+        ({"prompts": {"Sums": {}}}, "depth.prompts: expected a name of at most 50 lower-case letters"),
         ({"prompts": {"mine": None}}, "depth.prompts.mine: expected a mapping of keys, found None"),
         ({"prompts": {"mine": {"file": "a"}}}, "depth.prompts.mine.format: missing"),
         (

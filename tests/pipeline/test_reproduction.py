@@ -33,13 +33,15 @@ def test_a_killed_stage_goes_on_to_the_same_bytes(finished, stage, middle, steps
     command = ["python", f"stages/{stage}.py", "separate"]
     environment = finished.environment(PERLAYER_CHECKPOINT_STEPS="1")
     process = subprocess.Popen(command, cwd=finished.folder, env=environment, start_new_session=True)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     scratch = finished.folder / ".perlayer" / "scratch"
-    while not any(f"ba{middle}-" in path.name for path in scratch.rglob("*.pt")):
-        assert time.monotonic() < deadline and process.poll() is None, f"it ended, or never reached step {middle}"
-        time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    try:
+        while not any(f"ba{middle}-" in path.name for path in scratch.rglob("*.pt")):
+            assert time.monotonic() < deadline and process.poll() is None, f"it ended, or never reached step {middle}"
+            time.sleep(0.005)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     output = finished.dvc("repro", "--force", "--single-item", f"{stage}@separate")
     assert "step 1 of" not in output and f"step {steps} of {steps}" in output
     assert finished.bytes_of("data", "metrics") == before

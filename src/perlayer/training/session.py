@@ -30,6 +30,7 @@ from perlayer.training.process import prepare_process
 from perlayer.training.scratch import described, scratch_folder, start_scratch
 
 CHECKPOINTS_A_RUN = 10
+LOADER = "DataLoader worker"  # how torch begins what it says of one that was killed
 CHECKPOINT_WRITERS = ("PytorchStreamWriter", "inline_container")  # torch names one of them where a disk is full
 
 
@@ -90,7 +91,7 @@ def begin(machine: Machine) -> Session:
     device = prepare_process(machine)
     try:
         dist.initialize_dist("gpu" if device.type == "cuda" else "cpu", timeout=600)
-    except torch.distributed.DistError as error:
+    except RuntimeError as error:  # gloo's own, too, as where GLOO_SOCKET_IFNAME is no interface here
         raise UserError(f"the training processes cannot meet at MASTER_ADDR: {str(error).splitlines()[0]}") from None
     return Session(machine, device)
 
@@ -181,7 +182,7 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
     """Train to the end, if that has not been reached.
 
     Raises:
-        UserError: a loss is not finite, the GPU's memory or the disk is full.
+        UserError: a loss is not finite, the GPU's memory or the disk is full, a loader's worker was killed.
     """
     if trainer.state.timestamp.batch.value >= work.steps:
         return
@@ -193,6 +194,8 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
             "GPU; expected fewer in PERLAYER_MICROBATCH"
         ) from None
     except RuntimeError as error:
+        if str(error).startswith(LOADER):
+            raise UserError(f"run {work.name}: {str(error).splitlines()[0]}; is the memory full?") from None
         if not any(name in str(error) for name in CHECKPOINT_WRITERS):
             raise
         raise UserError(f"{scratch}: the checkpoint cannot be written; is the disk full?") from None
