@@ -43,7 +43,7 @@ def test_stages_are_declared_as_dvc_resolves_them(project):
     from dvc.repo import Repo
 
     params = {**load(ROOT / "params.yaml"), "published": PUBLISHED}
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    (project / "params.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(params))))
     repo = Repo.init(str(project), no_scm=True)
     resolved = DataResolver(repo, repo.root_dir, yaml.safe_load((project / "dvc.yaml").read_text())).resolve()["stages"]
     assert {name.split("@")[0] for name in resolved} == set(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])

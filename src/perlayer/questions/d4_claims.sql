@@ -16,7 +16,7 @@ measured AS (
     FROM found WHERE statistic = 'erasure_depth'
     UNION ALL
     SELECT CASE statistic WHEN 'erasure_rise' THEN 2 ELSE 3 END,
-        format('{:+.2f} layers from first to last, of {}', mean, layers), [layers / 6 - mean], [noise]
+        format('{:+.2f} layers from first to last, of {}', round(mean, 2) + 0.0, layers), [layers / 6 - mean], [noise]
     FROM found WHERE statistic IN ('erasure_rise', 'attribution_rise')
 ),
 judged AS (SELECT position, measured, judged(differences, noises) AS holds FROM measured)
