@@ -178,8 +178,9 @@ def test_half_a_record_of_readers_and_writers_goes(keep):
 
 
 def test_only_living_dvc_processes_are_in_the_record():
-    command = [sys.executable, "-c", "import time; time.sleep(60)", "repro"]
-    with subprocess.Popen(command) as process:
+    command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)", "repro"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()  # just started, Linux does not tell its command yet
         living = {"pid": process.pid, "cmd": " ".join(command[1:])}
         reused, dead = {"pid": os.getpid(), "cmd": "dvc repro"}, {"pid": 2**22 + 1, "cmd": "dvc repro"}
         path = record(write={"a": living, "b": reused, "c": dead}, read={"d": [living, dead], "e": [reused]})
