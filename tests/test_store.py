@@ -127,8 +127,8 @@ def test_folders_below_an_out_belong_to_its_manifest(folder):
 
 def test_a_file_is_hashed_once_a_process_and_again_when_it_has_changed(folder, monkeypatch):
     hashed = []
-    real = store._hash
-    monkeypatch.setattr(store, "_hash", lambda path: hashed.append(path.name) or real(path))
+    real = store.content_hash
+    monkeypatch.setattr(store, "content_hash", lambda path: hashed.append(path.name) or real(path))
     for _ in range(3):
         verified(folder / "a.bin"), verified_files(folder, "a*")
     assert hashed == ["a.bin"]

@@ -8,7 +8,6 @@ and the algorithms of its run. A file that comes out the same changes nothing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,6 +30,7 @@ from perlayer.depth.settings import (
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
+from perlayer.loaded_code import digest
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
@@ -225,7 +225,7 @@ def write_code(stages: Path, destination: Path) -> None:
 
 
 def _write_hashes(files: Iterable[Path], destination: Path) -> None:
-    hashes = {_in_project(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    hashes = {_in_project(path): digest(path) for path in files}
     destination.parent.mkdir(parents=True, exist_ok=True)
     replace_text(destination, json.dumps({"files": dict(sorted(hashes.items()))}, indent=1) + "\n")
 

@@ -117,7 +117,7 @@ def replace_text(path: str | Path, text: str) -> None:
 def describe(folder: Path) -> Manifest:
     """The manifest of the files that are in a folder now."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
-    return Manifest({path.relative_to(folder).as_posix(): (path.stat().st_size, _hash(path)) for path in paths})
+    return Manifest({path.relative_to(folder).as_posix(): (path.stat().st_size, content_hash(path)) for path in paths})
 
 
 def read_manifest(folder: str | Path) -> Manifest:
@@ -199,10 +199,11 @@ def _read_manifest(path: Path, signature: tuple[int, int, int]) -> Manifest:
 
 @functools.cache
 def _contents(path: Path, signature: tuple[int, int, int]) -> tuple[int, str]:
-    return signature[1], _hash(path)
+    return signature[1], content_hash(path)
 
 
-def _hash(path: Path) -> str:
+def content_hash(path: Path) -> str:
+    """The XXH3 of what a file holds, 128 bits in hex."""
     digest = xxhash.xxh3_128()
     with open(path, "rb") as file:
         while piece := file.read(PIECE):

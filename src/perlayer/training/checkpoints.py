@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -11,11 +10,12 @@ from pathlib import Path
 from composer.core import State
 from composer.loggers import LoggerDestination
 
+from perlayer.store import content_hash, replace_text
+
 KEPT = 2  # where the newest is damaged, the one before it is used
 CHECKSUMS = "checksums.json"
 LATEST = "latest-rank0.pt"  # Composer's link to the newest
 CHECKPOINT = re.compile(r"ep\d+-ba(\d+)-rank0\.pt")
-PIECE = 1 << 20
 
 
 class Checksums(LoggerDestination):
@@ -24,9 +24,7 @@ class Checksums(LoggerDestination):
     def upload_file(self, state: State, remote_file_name: str, file_path: Path, *, overwrite: bool = False) -> None:
         folder = file_path.parent
         checksums = {name: value for name, value in _read(folder).items() if (folder / name).exists()}
-        new = folder / f"{CHECKSUMS}.new"
-        new.write_text(json.dumps({**checksums, file_path.name: _checksum(file_path)}))
-        new.replace(folder / CHECKSUMS)
+        replace_text(folder / CHECKSUMS, json.dumps({**checksums, file_path.name: content_hash(file_path)}))
 
 
 def link_newest_whole(scratch: Path, run: str) -> None:
@@ -42,7 +40,7 @@ def link_newest_whole(scratch: Path, run: str) -> None:
         expected = checksums.get(checkpoint.name)
         if expected is None or len(whole) == KEPT:
             checkpoint.unlink()
-        elif whole or _checksum(checkpoint) == expected:
+        elif whole or content_hash(checkpoint) == expected:
             whole.append(checkpoint)  # the one before is looked at when it is needed
         else:
             damaged.append(checkpoint)
@@ -62,11 +60,3 @@ def _read(folder: Path) -> dict[str, str]:
         return dict(json.loads((folder / CHECKSUMS).read_bytes()))
     except (OSError, ValueError, TypeError):
         return {}
-
-
-def _checksum(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            digest.update(piece)
-    return digest.hexdigest()

@@ -156,7 +156,7 @@ def collect(
     sources = current_sources(map(Path, data), results)
 
     def load(table: Table, path: Path, stage: str, name: str, size: str) -> bool:
-        about = read_manifest(path.parent).about if (path.parent / MANIFEST).exists() else {}
+        about = about_of(path.parent)
         reason = difference(about, params, sources, size == PUBLISHED)
         if reason is not None:
             left_out[stage, name] = reason
@@ -241,10 +241,13 @@ def current_sources(data: Iterable[Path], results: Iterable[Path]) -> dict[str, 
 
 def trained_models(results: Path, present: bool) -> dict[str, str]:
     """The identity of the model that a run has left beside its results; none that fits, where these are left out."""
-    if not (results / MANIFEST).exists():
-        return {}
-    beside = read_manifest(results).about.get("beside", {})
+    beside = about_of(results).get("beside", {})
     return {path: identity if present else "left out" for path, identity in beside.items()}
+
+
+def about_of(results: Path) -> Mapping[str, Any]:
+    """What the manifest of results says of them; nothing where there are none."""
+    return read_manifest(results).about if (results / MANIFEST).exists() else {}
 
 
 def difference(
