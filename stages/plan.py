@@ -6,7 +6,8 @@ from _run import run
 def plan(params):
     from pathlib import Path
 
-    from perlayer.plan import check_params, write_code, write_plans
+    from perlayer.plan import check_params, compile_code, write_code, write_plans
+    from perlayer.project import LOADED
     from perlayer.store import replace_text
     from perlayer.training.growth import check_growth
     from perlayer.training.ladder import check_ladder
@@ -15,6 +16,7 @@ def plan(params):
     write_plans(check_ladder(params), Path("data/plan/ladder"))
     write_plans(check_growth(params), Path("data/plan/growth"))
     write_code(Path("stages"), Path("data/code"))
+    compile_code(LOADED)
     # always the same, so that the data stages wait for the check and are not run again when another run is added
     replace_text("data/checked", "Every choice in params.yaml has been checked.\n")
 

@@ -79,12 +79,15 @@ def test_where_there_are_no_locks_work_goes_on(tmp_path, monkeypatch):
 def test_a_new_temporary_folder_takes_away_those_of_killed_processes_alone(tmp_path, started):
     (dead, left), (_, living) = started(MAKES, tmp_path), started(MAKES, tmp_path)
     Path(left, "inside").write_text("x")
-    (tmp_path / "ours-but-not-a-temporary-folder").mkdir()
+    elsewhere = tmp_path / "ours-another-machine-12345678.held"  # whose locks do not show here
+    others = [elsewhere, tmp_path / "ours-but-not-a-temporary-folder"]
+    for folder in others:
+        folder.mkdir()
     dead.kill()
     dead.wait()
     with temporary_folder("ours-", tmp_path) as folder:
         assert folder.is_dir() and Path(living).is_dir() and not Path(left).exists()
-    assert {path.name for path in tmp_path.iterdir()} == {Path(living).name, "ours-but-not-a-temporary-folder"}
+    assert set(tmp_path.iterdir()) == {Path(living), *others}
 
 
 @linux

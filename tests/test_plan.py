@@ -1,5 +1,8 @@
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ import perlayer
 from perlayer.closure import ImportClosure
 from perlayer.errors import UserError
 from perlayer.params import load
-from perlayer.plan import check_params, run_files, write_plans
+from perlayer.plan import check_params, compile_code, run_files, write_plans
 from perlayer.training.settings import parse_run
 
 PACKAGE = Path(perlayer.__file__).parent
@@ -186,3 +189,17 @@ def test_what_a_run_routes_is_its_design_s_own_and_no_matter_of_the_ladder():
     params["runs"]["plain"] = {**params["ladder"]["runs"]["plain"], "value_residual": "identity"}
     with pytest.raises(UserError, match=r"routing\.runs: expected runs whose .* routes, and plain has sandwich"):
         check_params(params)
+
+
+def test_what_is_compiled_holds_for_what_a_source_holds_not_for_its_date(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    module = tmp_path / "package/number.py"
+    module.parent.mkdir()
+    said = []
+    for number, compiled in enumerate((False, True, False)):
+        module.write_text(f"print({number})\n")
+        os.utime(module, ns=(1, 1))
+        if compiled:
+            compile_code(module.parent)
+        said.append(subprocess.check_output([sys.executable, "-c", "import number"], cwd=module.parent))
+    assert said == [b"0\n", b"1\n", b"2\n"]

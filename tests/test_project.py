@@ -15,7 +15,7 @@ COMMANDS = [["-m", "perlayer.cli"], [str(Path(sys.executable).with_name("perlaye
 def copy(folder):
     """A project of its own: the command, which names its file when it is asked for help, and a toy stage."""
     (folder / "src/perlayer").mkdir(parents=True)
-    for name in ("__init__", "cli", "errors", "project", "surroundings"):
+    for name in ("__init__", "cli", "errors", "output", "project", "surroundings"):
         shutil.copy(ROOT / f"src/perlayer/{name}.py", folder / "src/perlayer")
     cli = folder / "src/perlayer/cli.py"
     cli.write_text(cli.read_text().replace('prog="perlayer"', "prog=__file__"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from perlayer.errors import UserError
+from perlayer.output import leave_output
 from perlayer.surroundings import settle
 
 WAREHOUSE = Path("metrics/warehouse")
@@ -54,21 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "PYTHONIOENCODING=utf-8 shows it"
         )
     except BrokenPipeError:
-        _leave_output()  # the reader has seen enough (`| head`)
+        leave_output()  # the reader has seen enough (`| head`)
         return 0
     except OSError as error:
-        _leave_output()
+        leave_output()
         return _fail(f"the answer cannot be written: {error.strerror}")
 
 
 def _fail(message: str, status: int = 1) -> int:
     print(f"error: {message}", file=sys.stderr)
     return status
-
-
-def _leave_output() -> None:
-    """Have Python flush into nothing when it ends, so that it does not complain again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _query(options: argparse.Namespace) -> int:

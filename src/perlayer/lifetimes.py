@@ -12,6 +12,7 @@ import stat
 import sys
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -115,9 +116,11 @@ def _say_for_whom(path: Path, what: str) -> None:
 def temporary_folder(prefix: str, parent: str | Path | None = None) -> Iterator[Path]:
     """A new folder of this process in `parent` (by default that for temporary files), gone when the context ends.
 
-    Those of the same prefix that processes left there when they were killed go before.
+    Those of the same prefix that processes of this machine left there when they were killed go before.
     """
     parent = Path(parent or tempfile.gettempdir())
+    machine = zlib.crc32(os.fsencode(os.uname().nodename)) & 0xFFFF  # another does not see its locks
+    prefix = f"{prefix}{machine:04x}-"
     for left in parent.glob(f"{prefix}*{HELD}"):
         _remove_if_dead(left)
     descriptor = None

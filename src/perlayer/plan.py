@@ -8,7 +8,9 @@ and the algorithms of its run. A file that comes out the same changes nothing.
 
 from __future__ import annotations
 
+import compileall
 import json
+import py_compile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,15 @@ def write_code(stages: Path, destination: Path) -> None:
     closure = ImportClosure(ALGORITHMS.parent)
     for script in sorted(stages.glob("[!_]*.py")):
         _write_hashes(stage_files(script, closure), destination / f"{script.stem}.json")
+
+
+def compile_code(package: Path) -> None:
+    """Compile a package, so that what Python keeps of it holds for the contents of a source, not its date and size.
+
+    An edit within a second that leaves the size, or one by a tool that keeps dates, would else run the code before it.
+    """
+    by_contents = py_compile.PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(package, quiet=2, force=True, invalidation_mode=by_contents)
 
 
 def _write_hashes(files: Iterable[Path], destination: Path) -> None:

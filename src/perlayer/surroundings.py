@@ -16,7 +16,7 @@ from perlayer.project import use_own_package
 LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 OF_OTHER_LAUNCHERS = ("BASE_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_", "TORCHELASTIC_")
 # What libraries read, by how it begins: it changes the last digits of a sum, how kernels are compiled or how a figure
-# looks.
+# looks, or ends in a traceback.
 SETTINGS = (
     "AOTINDUCTOR_",
     "AOT_INDUCTOR_",
@@ -26,6 +26,7 @@ SETTINGS = (
     "GOTO_",
     "INDUCTOR_",
     "KMP_",
+    "LOGLEVEL",
     "MATPLOTLIBRC",
     "MKL_",
     "MPLBACKEND",
@@ -34,6 +35,8 @@ SETTINGS = (
     "OMP_",
     "ONEDNN_",
     "OPENBLAS_",
+    "PYTHONSAFEPATH",  # with it a script of stages/ does not find _run.py
+    "SOURCE_DATE_EPOCH",
     "TORCHDYNAMO_",
     "TORCHINDUCTOR_",
     "TORCH_",
@@ -49,7 +52,7 @@ FIXED = {
     "MATPLOTLIBRC": os.devnull,  # an empty one, which is found before that of the user
 }
 # Loader workers are reached by sockets three folders below it, whose paths may have 107 bytes.
-LONGEST_TMPDIR = 48
+LONGEST_TMPDIR = 46
 
 
 def settle(beside: Path | None = None) -> None:

@@ -26,6 +26,7 @@ from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
+from perlayer.output import say
 from perlayer.store import fresh_folder
 from perlayer.training.process import prepare_process
 from perlayer.training.tables import write_layers
@@ -87,7 +88,7 @@ def dissect_to(
     too_long = sum(number.value for number in by_group if number.metric == TOO_LONG)
     if too_long:
         longest = decoder.config.sequence_length
-        print(f"{name}: {too_long} of {sum(map(len, sets.values()))} prompts have more than {longest} tokens: left out")
+        say(f"{name}: {too_long} of {sum(map(len, sets.values()))} prompts have more than {longest} tokens: left out")
     found = {**dissect(decoder, tokens, settings), "depth_by_group": by_group}
     words = token_words(windows(tokens, settings.texts), tokenizer)
     tables = [dissections_table(name, size, analysis, numbers, words) for analysis, numbers in found.items()]
