@@ -28,11 +28,8 @@ setup:  ## make .venv with the locked dependencies (PYTHON=... chooses the Pytho
 		.venv/bin/python -m pip install --constraint constraints.txt --editable '.[test]' && \
 		echo "$(state)" > .venv/installed; }
 
-# Runs train side by side, one a core; on a machine with a GPU one at a time.
-JOBS ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo 1 || getconf _NPROCESSORS_ONLN)
-
-repro: setup  ## run the pipeline: what params.yaml and the code ask for and is not there yet (JOBS=... runs side by side)
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" ENDS_WITH=$$PPID .venv/bin/python -m perlayer.side_by_side $(JOBS)
+repro: setup  ## run the pipeline: what is not up to date, a stage a core or a GPU at a time (JOBS=... at a time)
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" ENDS_WITH=$$PPID .venv/bin/python -m perlayer.repro $(JOBS)
 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .

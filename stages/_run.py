@@ -1,6 +1,7 @@
 """How every stage script starts: `from _run import run` comes first, `run(function)` last."""
 
 import gc
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +28,7 @@ def run(function):
     from perlayer.surroundings import settle
 
     settle(beside=STAGES.parent)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who takes the machine back interrupts, too
     from perlayer import stage
 
     status = stage.run(function, Path(sys.argv[0]).stem, sys.argv[1:])

@@ -57,12 +57,11 @@ def test_the_second_waits_and_says_for_whom_until_the_first_is_killed(tmp_path, 
     assert second.communicate(timeout=10) == ("mine\n", "") and not path.exists()
 
 
-def test_a_lock_is_free_afterwards_and_what_others_use_too_stays(tmp_path, capsys):
-    for stays in (False, True):
-        for _ in range(2):
-            with alone(tmp_path / "lock", "it", stays=stays):
-                assert int((tmp_path / "lock").read_text()) == os.getpid()
-        assert (tmp_path / "lock").exists() == stays
+def test_a_lock_is_free_afterwards(tmp_path, capsys):
+    for _ in range(2):
+        with alone(tmp_path / "lock", "it"):
+            assert int((tmp_path / "lock").read_text()) == os.getpid()
+    assert not (tmp_path / "lock").exists()
     assert capsys.readouterr().err == ""
 
 

@@ -15,11 +15,10 @@ from typing import Any
 import yaml
 
 from perlayer.errors import UserError
-from perlayer.lifetimes import alone, unused
+from perlayer.lifetimes import unused
 
 LOCK, COPY = Path("dvc.lock"), Path(".perlayer/dvc.lock")
 WORKING, CACHE = Path(".dvc/tmp"), Path(".dvc/cache")
-PATIENCE = 5.0  # seconds that a DVC command of another terminal may take before it is said
 PAUSE = 0.1  # seconds between two looks at dvc.lock; what has not changed meanwhile is no longer being written
 
 
@@ -89,9 +88,8 @@ def _line_start(key: yaml.Node) -> int:
     return key.start_mark.index - key.start_mark.column
 
 
-@contextlib.contextmanager
-def kept(stages: Callable[[], Collection[str]]) -> Iterator[None]:
-    """Mend what a kill has left of the files that DVC writes, then keep a copy of dvc.lock after each change.
+def mend(stages: Callable[[], Collection[str]]) -> None:
+    """Mend what a kill has left of the files that DVC writes, and have a copy of dvc.lock; no DVC command may work.
 
     Args:
         stages: tells the stages of dvc.yaml; asked where dvc.lock lacks some.
@@ -99,16 +97,17 @@ def kept(stages: Callable[[], Collection[str]]) -> Iterator[None]:
     Raises:
         UserError: dvc.lock cannot be read, and there is no copy of it.
     """
-    held = WORKING / "lock"  # by each of its commands; with core.hardlink_lock it is there only then
-    alone_with_dvc = alone(held, "DVC", PATIENCE, stays=held.exists())
-    with alone_with_dvc if WORKING.is_dir() else contextlib.nullcontext():
-        _mend_readers_and_writers(WORKING / "rwlock")
-        for left in unused(CACHE.rglob(".*.tmp")):  # DVC would take the newest file of a run for what it has kept
-            left.unlink(missing_ok=True)
-        _mend_lock(stages)
-        copied = _state()
+    _mend_readers_and_writers(WORKING / "rwlock")
+    for left in unused(CACHE.rglob(".*.tmp")):  # DVC would take the newest file of a run for what it has kept
+        left.unlink(missing_ok=True)
+    _mend_lock(stages)
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Keep a copy of dvc.lock after each change."""
     ended = threading.Event()
-    keeper = threading.Thread(target=_keep, args=[ended, copied], daemon=True)
+    keeper = threading.Thread(target=_keep, args=[ended, _state()], daemon=True)
     keeper.start()
     try:
         yield

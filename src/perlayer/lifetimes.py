@@ -63,14 +63,13 @@ def _end_with(process: int) -> None:
 
 
 @contextlib.contextmanager
-def alone(path: Path, what: str, patience: float = 0.0, stays: bool = False) -> Iterator[None]:
+def alone(path: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     """Hold the lock file `path`, which one process at a time does; wait where another has it.
 
     The lock goes with the process that holds it, however that ends.
 
     Args:
         what: how a line on stderr calls what the other process is at, after `patience` seconds.
-        stays: leave the file where others than this package use it, too.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _locked(path, what, patience)
@@ -80,8 +79,7 @@ def alone(path: Path, what: str, patience: float = 0.0, stays: bool = False) -> 
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
-        if not stays:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # where there are no locks
             fcntl.flock(descriptor, fcntl.LOCK_UN)  # processes forked meanwhile share it
         os.close(descriptor)

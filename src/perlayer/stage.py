@@ -20,7 +20,7 @@ from perlayer.loaded_code import digest, loaded_files
 from perlayer.provenance import declared, record
 from perlayer.store import require_writable
 
-TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")
+TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")  # RUNNING/STAGE holds the id of its process
 LONGEST = 2000  # characters of a line of error
 LOADED = tuple(EXTENSION_SUFFIXES)  # of modules that the system loads
 NO_MEMORY = "DefaultCPUAllocator"  # what torch names where there is none
@@ -47,9 +47,10 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     for parameter, argument in zip(expected, arguments):
         if not params.NAME.fullmatch(argument):
             return _fail(f"error: {parameter}: expected {params.A_NAME}, found {shortened(argument)}", status=2)
+    stage = "@".join([name, *filter(None, ["-".join(arguments)])])  # as DVC names it
     end_with_starter()
     try:
-        with _alone("@".join([name, *arguments])), own_temporary_folder():
+        with _alone(stage), own_temporary_folder():
             start, clock = time.time(), time.perf_counter()
             choices = params.load("params.yaml")
             declaration = declared(name, arguments, choices)
@@ -77,7 +78,7 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
     except KeyboardInterrupt:
         return _fail(f"{name}: interrupted", status=130)
     if _rank() == 0:
-        _write_timing("@".join([name, *arguments]), start, time.perf_counter() - clock, choices["size"])
+        _write_timing(stage, start, time.perf_counter() - clock, choices["size"])
     return 0
 
 

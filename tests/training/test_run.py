@@ -22,6 +22,7 @@ from perlayer.losses.reading import Reading
 from perlayer.model.weights import load_model, load_readouts
 from perlayer.training import compilation, process, session
 from perlayer.training import run as module
+from perlayer.training.interruption import Interruption
 from perlayer.training.launch import share_of_batch
 from perlayer.training.layer_log import PREFIX, LayerLog
 from perlayer.training.run import train
@@ -117,6 +118,29 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     assert steps[7] == 7  # the checkpoint after step 6 was found: step 7 is done again, 1 to 6 are not
     assert outs(tmp_path, averaged) == outs(finished, averaged)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_asked_to_end_saves_what_it_has_done(
+    tmp_path, finished, shards, recipe, run_of, machine, monkeypatch, number
+):
+    steps = []
+    real = LayerLog.batch_end
+
+    def ask(self, state, logger):
+        real(self, state, logger)
+        steps.append(state.timestamp.batch.value)
+        if len(steps) == 8:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(LayerLog, "batch_end", ask)
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert signal.getsignal(number) == before
+    train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
+    assert steps == list(range(1, 13))  # none is done twice, though the last regular checkpoint was that after step 6
+    assert outs(tmp_path, run_of()) == outs(finished, run_of())
 
 
 def test_looking_at_gradients_adds_its_rows_and_changes_no_byte(
@@ -235,7 +259,8 @@ def test_a_run_killed_while_a_checkpoint_was_linked_goes_on_from_it(
     assert outs(tmp_path, run_of()) == outs(finished, run_of())
 
 
-def test_how_often_it_checkpoints_is_no_part_of_a_run(tmp_path, shards, recipe, run_of, machine):
+def test_how_often_it_checkpoints_is_no_part_of_a_run(tmp_path, shards, recipe, run_of, machine, monkeypatch):
+    monkeypatch.setattr(Interruption, "or_every", lambda self, interval: interval)
     work = module.work_of(run_of(), recipe, shards)
     (first, one), (second, other) = (
         session.resumable(work, Session(dataclasses.replace(machine, checkpoint_steps=n), CPU), {}) for n in (1, 5)
@@ -328,7 +353,7 @@ def test_a_killed_worker_of_the_loader_is_one_line(tmp_path):
     trainer = SimpleNamespace(state=SimpleNamespace(timestamp=SimpleNamespace(batch=SimpleNamespace(value=0))))
     trainer.fit = lambda: killed(loader)
     with pytest.raises(UserError, match=r"run mine: DataLoader worker .*; is the memory full\?$"):
-        session.fit(trainer, session.Work("mine", 5, 4, 0, tmp_path), None, tmp_path)
+        session.fit(trainer, session.Work("mine", 5, 4, 0, tmp_path), Session(None, CPU), tmp_path)
 
 
 def test_a_batch_that_processes_cannot_share_is_refused():

@@ -37,6 +37,16 @@ def launch_processes(machine: Machine, batch: int) -> bool:
         return False
     share_of_batch(batch, machine.processes)
     command = tied(sys.executable, "-m", "composer.cli.launcher", "-n", str(machine.processes), *sys.argv)
-    if subprocess.run(command).returncode != 0:
+    if _run(command) != 0:
         raise UserError(f"one of the {machine.processes} training processes failed; see above")
     return True
+
+
+def _run(command: list[str]) -> int:
+    """Run a command, which is asked to end when this process is, and waited for."""
+    with subprocess.Popen(command) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            raise

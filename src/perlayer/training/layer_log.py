@@ -12,6 +12,7 @@ from composer.loggers import Logger, LoggerDestination
 
 from perlayer.errors import UserError
 from perlayer.losses.reading import LAYER_METRICS, LayerMetric, Reading
+from perlayer.progress import report
 from perlayer.training.tables import Series
 
 PREFIX = "loss/train/"
@@ -54,6 +55,7 @@ class LayerLog(LoggerDestination):
 
     def batch_end(self, state: State, logger: Logger) -> None:
         step = state.timestamp.batch.value
+        report(step, self.steps)
         if not self.quiet and (step % max(1, self.steps // LINES_IN_A_LOG) == 0 or step == self.steps):
             last = max(reading for reading in map(Reading.from_key, self.losses) if reading.ahead == 1)
             print(f"{self.run}: step {step} of {self.steps}, loss {self.losses[last.key][-1]:.4f}", file=sys.stderr)

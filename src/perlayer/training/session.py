@@ -7,7 +7,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from perlayer.data.batches import train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.progress import is_watched
 from perlayer.training.checkpoints import KEPT, Checksums, link_newest_whole
+from perlayer.training.interruption import Interruption
 from perlayer.training.launch import share_of_batch
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.process import prepare_process
@@ -40,6 +42,7 @@ class Session:
 
     machine: Machine
     device: torch.device
+    interruption: Interruption = field(default_factory=Interruption)
 
     @property
     def is_first(self) -> bool:
@@ -113,8 +116,8 @@ def checked_data(shards: Path, batch: int, batch_key: str) -> Dataset:
 
 
 def layer_log(work: Work, session: Session) -> LayerLog:
-    """The log of the losses of a training; it speaks where no progress bar does."""
-    return LayerLog(work.name, work.steps, quiet=sys.stderr.isatty() or not session.is_first)
+    """The log of the losses of a training; it speaks where nothing else shows how far that is."""
+    return LayerLog(work.name, work.steps, quiet=sys.stderr.isatty() or is_watched() or not session.is_first)
 
 
 def new_trainer(
@@ -142,7 +145,7 @@ def new_trainer(
         train_dataloader=train_loader(work.shards, local_batch, session.machine.workers),
         max_duration=f"{work.steps}ba",
         algorithms=list(algorithms),
-        callbacks=list(callbacks),
+        callbacks=[*callbacks, session.interruption],
         loggers=[log, Checksums()],
         device="gpu" if session.device.type == "cuda" else "cpu",
         precision="fp32",  # the model casts by itself
@@ -171,7 +174,7 @@ def resumable(work: Work, session: Session, definition: dict[str, Any]) -> tuple
     interval = session.machine.checkpoint_steps or max(1, -(-work.steps // CHECKPOINTS_A_RUN))
     return scratch, {
         "save_folder": str(scratch),
-        "save_interval": f"{interval}ba",
+        "save_interval": session.interruption.or_every(f"{interval}ba"),
         "save_num_checkpoints_to_keep": KEPT,
         "save_overwrite": True,
         "autoresume": True,
@@ -182,12 +185,14 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
     """Train to the end, if that has not been reached.
 
     Raises:
+        KeyboardInterrupt: this process was asked to end, and has written a checkpoint.
         UserError: a loss is not finite, the GPU's memory or the disk is full, a loader's worker was killed.
     """
     if trainer.state.timestamp.batch.value >= work.steps:
         return
     try:
-        trainer.fit()
+        with session.interruption.listening():
+            trainer.fit()
     except torch.OutOfMemoryError:
         raise UserError(
             f"run {work.name}: {session.microbatch(work.batch)} sequences at once do not fit into the memory of the "

@@ -1,0 +1,181 @@
+"""DVC from inside: the graph of its stages, whether they are up to date, and the run of a stage.
+
+Nothing else calls DVC's Python API. What it relies on beyond `dvc.repo.Repo` is internal to DVC: `Repo.index.graph`,
+`Repo.lock`, `Repo.scm_context`, and of a stage `addressing`, `changed`, `reproduce` and `dump`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from perlayer.errors import UserError
+
+PATIENCE = 5.0  # seconds that another DVC command may take before it is said for whom this process waits
+PAUSE = 0.1  # seconds between two tries to get the lock
+BUSY_PAUSE = 1.0  # seconds between two tries of a stage whose files another DVC command uses
+
+
+class StageFailed(Exception):
+    """A stage did not end well; the message says how, in one line."""
+
+
+class Pipeline:
+    """The stages of the project in the working folder, as they and dvc.lock were when it was made.
+
+    Raises:
+        UserError: DVC cannot read the project.
+    """
+
+    def __init__(self) -> None:
+        from dvc.exceptions import DvcException
+        from dvc.repo import Repo
+
+        logging.getLogger("dvc").setLevel(logging.CRITICAL)
+        try:
+            self._repo = Repo()
+        except DvcException as error:
+            raise UserError(_described(error)) from None
+        self._repo.lock = _PatientLock(self._repo.lock)
+        self._stages: dict[str, Any] = {}  # DVC's own, by name
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold DVC's lock, for which this waits: no other DVC command works meanwhile."""
+        with contextlib.nullcontext() if self._repo.lock.is_locked else self._repo.lock:
+            yield
+
+    def needs(self) -> dict[str, list[str]]:
+        """Of each stage those that it needs, all in the order in which `dvc repro` would run them.
+
+        Raises:
+            UserError: DVC cannot read dvc.yaml, params.yaml or dvc.lock.
+        """
+        from dvc.exceptions import DvcException
+        from dvc.repo.reproduce import get_active_graph, plan_repro
+
+        try:
+            with self.alone():
+                graph = get_active_graph(self._repo.index.graph)
+        except DvcException as error:
+            raise UserError(_described(error)) from None
+        order = plan_repro(graph)
+        self._stages = {stage.addressing: stage for stage in order}
+        return {stage.addressing: [needed.addressing for needed in graph.successors(stage)] for stage in order}
+
+    def is_changed(self, name: str) -> bool:
+        """Whether a stage would run as things stand.
+
+        Raises:
+            StageFailed: DVC cannot tell.
+        """
+        return self._waiting(name, lambda stage: stage.changed())
+
+    def reproduce(self, name: str, environment: dict[str, str]) -> bool:
+        """Run a stage, or take what it would make from DVC's cache, and write that down in dvc.lock.
+
+        Args:
+            environment: variables that its command is given beside those of this process.
+
+        Returns:
+            Whether there was something to do.
+
+        Raises:
+            StageFailed: its command failed, or DVC could not keep what it made.
+        """
+
+        def reproduce(stage) -> bool:
+            if stage.reproduce(run_env=environment) is None:
+                return False
+            stage.dump(update_pipeline=False)
+            return True
+
+        return self._waiting(name, reproduce)
+
+    def _waiting(self, name: str, call) -> bool:
+        """Call with a stage under DVC's lock, once no other DVC command uses the files of the stage."""
+        from dvc.exceptions import DvcException
+        from dvc.lock import LockError
+
+        said = False
+        while True:
+            try:
+                with self._repo.lock, self._repo.scm_context(quiet=True):
+                    return call(self._stages[name])
+            except LockError as error:
+                if not said:
+                    print(f"{name}: waiting for another DVC command: {_described(error)}", file=sys.stderr)
+                said = True
+                time.sleep(BUSY_PAUSE)
+            except (DvcException, OSError) as error:
+                raise StageFailed(_described(error)) from None
+
+
+class _PatientLock:
+    """DVC's lock of a project, waited for as long as it takes."""
+
+    def __init__(self, lock):
+        self._lock = lock
+
+    @property
+    def is_locked(self) -> bool:
+        return self._lock.is_locked
+
+    def lock(self) -> None:
+        from dvc.lock import LockError
+
+        begin, said = time.monotonic(), False
+        while True:
+            try:
+                return self._try()
+            except LockError:
+                if not said and time.monotonic() - begin > PATIENCE:
+                    said = _say_for_whom(Path(self._lock.lockfile))
+                time.sleep(PAUSE)
+
+    def unlock(self) -> None:
+        self._lock.unlock()
+
+    def __enter__(self) -> None:
+        self.lock()
+
+    def __exit__(self, *error) -> None:
+        self.unlock()
+
+    def _try(self) -> None:
+        if hasattr(self._lock, "_do_lock"):
+            self._lock._do_lock()  # without DVC's own waiting, which is in steps of half a second
+        else:
+            self._lock.lock()
+
+
+def _say_for_whom(lock: Path) -> bool:
+    """Say which process holds the lock, unless that runs stages beside this process, or cannot be known."""
+    import psutil
+
+    try:
+        holder = psutil.Process(int(lock.read_text().split()[0]))
+        if os.getppid() in (holder.pid, holder.ppid()) or holder.ppid() == os.getpid():
+            return False
+        command = " ".join(holder.cmdline())
+        said = f"process {holder.pid} ({command}), which has the lock of DVC"
+    except (OSError, ValueError, IndexError, psutil.Error):  # core.hardlink_lock: a killed process leaves the file
+        said = f"the lock of DVC; where no DVC command runs, remove {lock}"
+    print(f"waiting for {said}", file=sys.stderr, flush=True)
+    return True
+
+
+def _described(error: BaseException) -> str:
+    """An error of DVC and what caused it, in one line."""
+    parts = []
+    while error is not None:
+        parts.append(" ".join(str(error).split()))
+        error = error.__cause__
+    return ": ".join(dict.fromkeys(filter(None, parts)))

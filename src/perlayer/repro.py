@@ -1,0 +1,207 @@
+"""What `make repro` runs: every stage that is not up to date, side by side: `python -m perlayer.repro [JOBS]`.
+
+Killed at any moment, it goes on when it is started again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from perlayer import params
+from perlayer.display import Display, duration
+from perlayer.dvc_files import kept, mend
+from perlayer.dvc_pipeline import Pipeline, StageFailed
+from perlayer.environment import Machine
+from perlayer.errors import UserError
+from perlayer.lifetimes import alone, end_with_starter
+from perlayer.schedule import Schedule, expected_seconds, seconds_left
+from perlayer.slots import SIGNALS, Ended, Slot, environments
+from perlayer.stage import RUNNING, TIMINGS
+from perlayer.surroundings import settle
+from perlayer.warehouse.collect import set_aside
+
+GRACE = 60.0  # seconds that interrupted stages may take to write what they need to go on
+TICK = 0.5  # seconds between two looks at how far stages are
+PAGE = Path("report/index.html")
+
+
+@dataclass
+class Interruption:
+    """Whether this process was asked to end, and by which signal."""
+
+    signal: int | None = None
+
+    @property
+    def status(self) -> int:
+        """The exit status that says which signal it was."""
+        return 128 + self.signal
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Note the first signal that asks this process to end; a second one ends it at once, and all that it started."""
+    interruption = Interruption()
+
+    def note(number: int, frame: object) -> None:
+        if interruption.signal is not None:
+            raise KeyboardInterrupt
+        interruption.signal = number
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, note)
+    try:
+        yield interruption
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def changed_stages(pipeline: Pipeline, needs: Mapping[str, list[str]]) -> list[str]:
+    """The stages that are not up to date, and those that need them, which may then not be either.
+
+    Raises:
+        UserError: DVC cannot tell.
+    """
+    changed: dict[str, None] = {}
+    for name, needed in needs.items():
+        try:
+            if any(other in changed for other in needed) or pipeline.is_changed(name):
+                changed[name] = None
+        except StageFailed as error:
+            raise UserError(f"{name}: {error}") from None
+    return list(changed)
+
+
+class Crew:
+    """Slots that are filled from a schedule, and what one sees of them."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        places: list[dict[str, str]],
+        expected: Mapping[str, float],
+        interruption: Interruption,
+    ):
+        self.schedule, self.places, self.expected, self.interruption = schedule, places, expected, interruption
+        self.slots: list[Slot] = []
+        self.display = Display(len(schedule.left))
+
+    def work(self) -> None:
+        """Run each stage once what it needs has ended well, until all have ended, or those that run at a signal."""
+        try:
+            with self.display:
+                while self.schedule.left and self.interruption.signal is None:
+                    self._fill()
+                    self._watch()
+                if self.schedule.running:
+                    self._interrupt()
+        finally:
+            for slot in self.slots:
+                slot.end()
+
+    def _fill(self) -> None:
+        """Have each slot that is free start a stage, as long as there is one that can."""
+        for number, place in enumerate(self.places):
+            if number < len(self.slots) and self.slots[number].stage is not None:
+                continue
+            stage = self.schedule.start()
+            if stage is None:
+                return
+            if number == len(self.slots):
+                self.slots.append(Slot(place))
+            elif not self.slots[number].is_alive:
+                self.slots[number] = Slot(place)
+            self.slots[number].start(stage)
+
+    def _watch(self) -> None:
+        """Take what slots have to say, for a moment, and show how far they are.
+
+        What stages say when they end because they were asked to is not worth a line.
+        """
+        busy = {slot.connection: slot for slot in self.slots if slot.stage is not None}
+        for connection in wait(list(busy), TICK):
+            slot, stage = busy[connection], busy[connection].stage
+            news, quiet = slot.read(), self.interruption.signal is not None
+            if isinstance(news, Ended):
+                self.schedule.end(stage, well=news.failure is None)
+                if not quiet or news.failure is None:
+                    self.display.ended(stage, news)
+            elif not quiet:
+                self.display.say(f"{stage}: {news.line}")
+        running_for = {slot.stage: time.monotonic() - slot.since for slot in self.slots if slot.stage is not None}
+        seconds = seconds_left(self.schedule.left, running_for, self.expected, len(self.places))
+        self.display.show(running_for, seconds)
+
+    def _interrupt(self) -> None:
+        """Ask what runs to end, and give it time to write what it needs to go on."""
+        names = " and ".join(self.schedule.running)
+        self.display.say(f"interrupted: {names} may save what there is; a second interruption ends this at once")
+        asked: set[str] = set()
+        deadline = time.monotonic() + GRACE
+        while self.schedule.running and time.monotonic() < deadline:
+            self._watch()
+            for stage in set(self.schedule.running) - asked:
+                with suppress(OSError, ValueError):  # it has not begun, or has just ended
+                    os.kill(int((RUNNING / stage).read_text()), signal.SIGTERM)
+                    asked.add(stage)
+
+
+def main(jobs: int | None) -> int:
+    """Run every stage that is not up to date; returns the exit status.
+
+    Only one process at a time does so in a project; what a kill has left of DVC's files is mended first.
+
+    Args:
+        jobs: how many stages at a time; None for one a core, or a GPU.
+    """
+    begin = time.monotonic()
+    try:
+        with alone(Path(".perlayer/repro.lock"), "make repro"):
+            choices, places = params.load(), environments(jobs, Machine.from_environment())
+            before = Pipeline()
+            with before.alone():
+                mend(before.needs)
+            set_aside(choices, "metrics")
+            pipeline = Pipeline()
+            needs = pipeline.needs()
+            schedule = Schedule({name: needs[name] for name in changed_stages(pipeline, needs)})
+            count = len(schedule.left)
+            expected = expected_seconds(needs, TIMINGS, choices["size"])
+            with kept(), interruptible() as interruption:
+                Crew(schedule, places, expected, interruption).work()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; `make repro` goes on from here", file=sys.stderr)
+        return 130
+    took = duration(time.monotonic() - begin)
+    if interruption.signal is not None:
+        done = f"{len(schedule.done)} of {count} stages"
+        print(f"interrupted after {done}; `make repro` goes on from here", file=sys.stderr)
+        return interruption.status
+    if schedule.failed:
+        out = f", and {len(schedule.left_out)} that need them did not run" if schedule.left_out else ""
+        print(f"failed after {took}: {', '.join(schedule.failed)}{out}", file=sys.stderr)
+        return 1
+    print(f"{f'{count} stages' if count else 'everything is up to date'}; {took}; the page: {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    settle()
+    end_with_starter()
+    words = sys.argv[1:]
+    if len(words) > 1 or words and not (words[0].isdecimal() and int(words[0])):
+        sys.exit("usage: python -m perlayer.repro [JOBS] (how many stages at a time, at least 1)")
+    sys.exit(main(int(words[0]) if words else None))

@@ -1,0 +1,134 @@
+"""A project whose stages only take their time, so that what runs them can be tried."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PARAMS = """size: smoke
+recipes: {smoke: {model: {layers: 2}}}
+runs:
+  a: {residual: sandwich, readouts: none, seed: 0}
+  b: {residual: sandwich, readouts: none, seed: 1}
+  c: {residual: sandwich, readouts: none, seed: 2}
+"""
+PIPELINE = """stages:
+  plan: {cmd: python toy.py plan 0.1 plan, deps: [toy.py], outs: [plan]}
+  train:
+    foreach: ${runs}
+    do: {cmd: 'python toy.py train@${key} 0.4 train_${key}', deps: [plan], outs: ['train_${key}']}
+  lens:
+    foreach: ${runs}
+    do: {cmd: 'python toy.py lens@${key} 0.1 lens_${key}', deps: ['train_${key}'], outs: ['lens_${key}']}
+  collect: {cmd: python toy.py collect 0.1 collect, deps: [lens_a, lens_b, lens_c], outs: [collect]}
+"""
+# Behaves as stages do: its id stands in .perlayer/running, a signal ends it, it ends with what has started it.
+STAGE = """import os, signal, sys, time
+from pathlib import Path
+from perlayer.lifetimes import end_with_starter
+from perlayer.progress import report
+
+stage, seconds, out = sys.argv[1:]
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+end_with_starter()
+running = Path(".perlayer/running", stage)
+running.parent.mkdir(parents=True, exist_ok=True)
+running.write_text(str(os.getpid()))
+begin = time.time()
+while Path("held_" + stage.partition("@")[0]).exists() or time.time() < begin + float(seconds):
+    try:
+        report(3, 10)
+        time.sleep(0.02)
+    except KeyboardInterrupt:
+        if not Path("stubborn").exists():
+            sys.exit(f"{stage}: interrupted")
+if Path("broken_" + stage).exists():
+    sys.exit("error: it is broken")
+Path(out).write_text(stage)
+with open("log", "a") as log:
+    log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\\n")
+"""
+PATIENCE = 60.0
+
+
+class Toy:
+    """A folder with the project in it."""
+
+    def __init__(self, folder, new=False):
+        self.folder = folder
+        if not new:
+            return
+        for name, text in (("params.yaml", PARAMS), ("dvc.yaml", PIPELINE), ("toy.py", STAGE)):
+            (folder / name).write_text(text)
+        for command in (["git", "init", "-q"], ["dvc", "init", "-q"]):
+            subprocess.run(command, cwd=folder, env=self.environment(), check=True)
+
+    def environment(self, **extra):
+        return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **extra}
+
+    def start(self, *words, **environment):
+        """Start `python -m perlayer.repro`, with a process group of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "perlayer.repro", *words],
+            cwd=self.folder,
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def repro(self, *words, status=0, **environment):
+        """The lines that it says."""
+        process = self.start(*words, **environment)
+        said, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == status, said
+        return said.splitlines()
+
+    def dvc(self, *words):
+        return subprocess.run(
+            ["dvc", *words], cwd=self.folder, env=self.environment(), capture_output=True, text=True, check=True
+        ).stdout
+
+    def touch(self, *names):
+        for name in names:
+            (self.folder / name).touch()
+
+    def remove(self, *names):
+        for name in names:
+            (self.folder / name).unlink()
+
+    @property
+    def ran(self):
+        """Stage, beginning, end and GPUs, of each stage that has ended well."""
+        lines = [line.split() for line in (self.folder / "log").read_text().splitlines()]
+        return {stage: (float(begin), float(end), devices) for stage, begin, end, devices in lines}
+
+    def wait_for(self, *stages):
+        """Until some stages run."""
+        deadline = time.monotonic() + PATIENCE
+        while not all((self.folder / ".perlayer/running" / stage).exists() for stage in stages):
+            assert time.monotonic() < deadline, stages
+            time.sleep(0.02)
+
+    def processes(self):
+        """What runs in the folder, once the dying have had a moment to end."""
+        deadline = time.monotonic() + 5
+        while (found := list(self._processes())) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found
+
+    def _processes(self):
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(process / "cwd") == str(self.folder):
+                    yield (process / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                pass
+
+
+def interrupt(process, number=signal.SIGINT):
+    """As a terminal does: all processes of the group at once."""
+    os.killpg(process.pid, number)
