@@ -36,6 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     question.add_argument("--list", action="store_true", help="show the tables, the views and what they mean")
     query.add_argument("--format", choices=FORMATS, default="table", help="how to print the answer (default: table)")
     query.set_defaults(command=_query)
+    preview = commands.add_parser(
+        "preview",
+        help="write the page of what is there so far",
+        description="Write the page of the results that are there so far to .perlayer/preview, from the root of the "
+        "project, also while `make repro` runs.",
+    )
+    preview.set_defaults(command=_preview)
     supervision = commands.add_parser(
         "supervision",
         help="list every way to supervise the layers of a run",
@@ -89,6 +96,16 @@ def _query(options: argparse.Namespace) -> int:
         except duckdb.Error as error:
             return _fail(first_line(error), status=2)
     sys.stdout.flush()
+    return 0
+
+
+def _preview(options: argparse.Namespace) -> int:
+    from perlayer import params
+    from perlayer.preview import preview
+
+    choices = params.load()
+    page, absent = preview(choices)
+    print(f"{page}: {len(choices['runs']) - len(absent.runs)} of {len(choices['runs'])} runs at size {choices['size']}")
     return 0
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ class Pipeline:
         from dvc.exceptions import DvcException
         from dvc.repo import Repo
 
-        logging.getLogger("dvc").setLevel(logging.CRITICAL)
+        for name in ("dvc", "flufl.lock"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             self._repo = Repo()
         except DvcException as error:
@@ -150,10 +152,13 @@ class _PatientLock:
         self.unlock()
 
     def _try(self) -> None:
-        if hasattr(self._lock, "_do_lock"):
-            self._lock._do_lock()  # without DVC's own waiting, which is in steps of half a second
+        from dvc.lock import HardlinkLock
+
+        # Without DVC's own waiting, which is long and in steps of half a second.
+        if isinstance(self._lock, HardlinkLock):
+            self._lock.lock(timedelta(seconds=PAUSE))
         else:
-            self._lock.lock()
+            self._lock._do_lock()
 
 
 def _say_for_whom(lock: Path) -> bool:

@@ -6,14 +6,16 @@ Killed at any moment, it goes on when it is started again.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
 from perlayer import params
 from perlayer.display import Display, duration
@@ -23,7 +25,7 @@ from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lifetimes import alone, end_with_starter
 from perlayer.schedule import Schedule, expected_seconds, seconds_left
-from perlayer.slots import SIGNALS, Ended, Slot, environments
+from perlayer.slots import PROGRESSES, SIGNALS, Ended, Slot, environments
 from perlayer.stage import RUNNING, TIMINGS
 from perlayer.surroundings import settle
 from perlayer.warehouse.collect import set_aside
@@ -83,16 +85,24 @@ def changed_stages(pipeline: Pipeline, needs: Mapping[str, list[str]]) -> list[s
 
 
 class Crew:
-    """Slots that are filled from a schedule, and what one sees of them."""
+    """Slots that are filled from a schedule, and what one sees of them.
+
+    Args:
+        places: the environment of each slot.
+        expected: how long stages take, where that is known.
+        awaited: the stages with which the first question has all that it reads.
+    """
 
     def __init__(
         self,
         schedule: Schedule,
         places: list[dict[str, str]],
         expected: Mapping[str, float],
+        awaited: Collection[str],
         interruption: Interruption,
     ):
         self.schedule, self.places, self.expected, self.interruption = schedule, places, expected, interruption
+        self.awaited = set(awaited) & set(schedule.left)
         self.slots: list[Slot] = []
         self.display = Display(len(schedule.left))
 
@@ -136,6 +146,10 @@ class Crew:
                 self.schedule.end(stage, well=news.failure is None)
                 if not quiet or news.failure is None:
                     self.display.ended(stage, news)
+                if stage in self.awaited and self.awaited <= set(self.schedule.done):
+                    self.display.say(
+                        "question Q1 has all its runs: `perlayer preview` writes the page of what is there"
+                    )
             elif not quiet:
                 self.display.say(f"{stage}: {news.line}")
         running_for = {slot.stage: time.monotonic() - slot.since for slot in self.slots if slot.stage is not None}
@@ -156,6 +170,12 @@ class Crew:
                     asked.add(stage)
 
 
+def _first_answer(choices: Mapping[str, Any]) -> list[str]:
+    from perlayer.preview import first_answer  # half a second, which those who have nothing to do need not wait
+
+    return first_answer(choices)
+
+
 def main(jobs: int | None) -> int:
     """Run every stage that is not up to date; returns the exit status.
 
@@ -168,6 +188,7 @@ def main(jobs: int | None) -> int:
     try:
         with alone(Path(".perlayer/repro.lock"), "make repro"):
             choices, places = params.load(), environments(jobs, Machine.from_environment())
+            shutil.rmtree(PROGRESSES, ignore_errors=True)  # what killed stages have left
             before = Pipeline()
             with before.alone():
                 mend(before.needs)
@@ -176,9 +197,10 @@ def main(jobs: int | None) -> int:
             needs = pipeline.needs()
             schedule = Schedule({name: needs[name] for name in changed_stages(pipeline, needs)})
             count = len(schedule.left)
+            awaited = _first_answer(choices) if count else []
             expected = expected_seconds(needs, TIMINGS, choices["size"])
             with kept(), interruptible() as interruption:
-                Crew(schedule, places, expected, interruption).work()
+                Crew(schedule, places, expected, awaited, interruption).work()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

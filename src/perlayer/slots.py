@@ -21,6 +21,7 @@ from perlayer.errors import UserError
 from perlayer.lifetimes import ENDS_WITH, end_with_parent
 from perlayer.progress import PROGRESS
 
+PROGRESSES = Path(".perlayer/progress")
 NAME = "make repro"  # how other DVC commands call what uses their files
 DEVICES = "CUDA_VISIBLE_DEVICES"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that ask a process to end
@@ -151,7 +152,7 @@ def _loaded() -> Pipeline:
 
 def progress_file(stage: str) -> Path:
     """Where a running stage writes how far it is."""
-    return Path(".perlayer/progress", stage).absolute()
+    return PROGRESSES.absolute() / stage
 
 
 @contextmanager
