@@ -96,6 +96,30 @@ def test_a_signal_ends_it_in_a_moment_and_starts_nothing(toy, number, whom):
     assert toy.repro("2")[-1].startswith("7 stages")
 
 
+def test_make_is_interrupted_in_a_moment_and_goes_on(toy):
+    toy.touch("held_train")
+    process = toy.make()
+    toy.wait_for("train@a", "train@b")
+    begin = time.monotonic()
+    interrupt(process)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert time.monotonic() - begin < 5 and process.returncode != 0
+    assert f"interrupted after 1 of 8 stages; {GOES_ON}\n" in said and "Traceback" not in said
+    assert toy.processes() == []
+    toy.remove("held_train", ".venv")
+    process = toy.make()
+    assert "\n7 stages; 0:" in process.communicate(timeout=PATIENCE)[0] and process.returncode == 0
+
+
+def test_where_make_is_killed_all_ends(toy):
+    toy.touch("held_train", "stubborn")
+    process = toy.make()
+    toy.wait_for("train@a", "train@b")
+    process.kill()
+    process.wait()
+    assert toy.processes() == []
+
+
 def test_a_second_signal_ends_at_once_what_does_not_listen(toy):
     toy.touch("held_train", "stubborn")
     process = toy.start("2")

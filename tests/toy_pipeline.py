@@ -1,12 +1,14 @@
 """A project whose stages only take their time, so that what runs them can be tried."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 PARAMS = """size: smoke
 recipes: {smoke: {model: {layers: 2}}}
 runs:
@@ -70,8 +72,17 @@ class Toy:
 
     def start(self, *words, **environment):
         """Start `python -m perlayer.repro`, with a process group of its own."""
+        return self.popen(sys.executable, "-m", "perlayer.repro", *words, **environment)
+
+    def make(self):
+        """Start `make repro`, as the project has it, in this environment."""
+        shutil.copy(ROOT / "Makefile", self.folder)
+        (self.folder / ".venv").symlink_to(sys.prefix)
+        return self.popen("make", "--assume-old", "setup", "repro", "JOBS=2", MAKEFLAGS="", MAKELEVEL="")
+
+    def popen(self, *words, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "perlayer.repro", *words],
+            words,
             cwd=self.folder,
             env=self.environment(**environment),
             stdout=subprocess.PIPE,
