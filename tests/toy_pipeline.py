@@ -33,24 +33,25 @@ from perlayer.lifetimes import end_with_starter
 from perlayer.progress import report
 
 stage, seconds, out = sys.argv[1:]
+flags = Path(os.environ.get("TOY", "."))  # the project, where this is a clone of it
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 end_with_starter()
 running = Path(".perlayer/running", stage)
 running.parent.mkdir(parents=True, exist_ok=True)
 running.write_text(str(os.getpid()))
 begin = time.time()
-while Path("held_" + stage.partition("@")[0]).exists() or time.time() < begin + float(seconds):
+while (flags / f"held_{stage.partition('@')[0]}").exists() or time.time() < begin + float(seconds):
     try:
         report(3, 10)
         time.sleep(0.02)
     except KeyboardInterrupt:
-        if not Path("stubborn").exists():
+        if not (flags / "stubborn").exists():
             sys.exit(f"{stage}: interrupted")
-if Path("broken_" + stage).exists():
+if (flags / f"broken_{stage}").exists():
     sys.exit("error: it is broken")
 Path(out).write_text(stage)
-with open("log", "a") as log:
-    log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\\n")
+with open(flags / "log", "a") as log:
+    log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getcwd()}\\n")
 """
 PATIENCE = 60.0
 
@@ -113,9 +114,9 @@ class Toy:
 
     @property
     def ran(self):
-        """Stage, beginning, end and GPUs, of each stage that has ended well."""
+        """Beginning, end, GPUs and folder of each stage that has ended well."""
         lines = [line.split() for line in (self.folder / "log").read_text().splitlines()]
-        return {stage: (float(begin), float(end), devices) for stage, begin, end, devices in lines}
+        return {stage: (float(begin), float(end), *rest) for stage, begin, end, *rest in lines}
 
     def wait_for(self, *stages):
         """Until some stages run."""

@@ -1,7 +1,8 @@
 """DVC from inside: the graph of its stages, whether they are up to date, and the run of a stage.
 
 Nothing else calls DVC's Python API. What it relies on beyond `dvc.repo.Repo` is internal to DVC: `Repo.index.graph`,
-`Repo.lock`, `Repo.scm_context`, and of a stage `addressing`, `changed`, `reproduce` and `dump`.
+`Repo.lock`, `Repo.scm_context`, `Repo.cache`, and of a stage `addressing`, `deps`, `outs`, `changed`, `reproduce` and
+`dump`.
 """
 
 from __future__ import annotations
@@ -100,6 +101,31 @@ class Pipeline:
             return True
 
         return self._waiting(name, reproduce)
+
+    @property
+    def cache(self) -> str:
+        """The folder of DVC's cache."""
+        return self._repo.cache.local_cache_dir
+
+    def check_out(self, name: str) -> None:
+        """Bring from DVC's cache what other stages have made and a stage needs.
+
+        Raises:
+            StageFailed: the cache lacks it.
+        """
+        from dvc.exceptions import DvcException
+
+        outs = [out for stage in self._stages.values() for out in stage.outs]
+        needed = {
+            out.def_path
+            for out in outs
+            for dep in self._stages[name].deps
+            if f"{dep.fs_path}/".startswith(f"{out.fs_path}/")
+        }
+        try:
+            self._repo.checkout(targets=sorted(needed), force=True)
+        except (DvcException, OSError) as error:
+            raise StageFailed(_described(error)) from None
 
     def _waiting(self, name: str, call) -> bool:
         """Call with a stage under DVC's lock, once no other DVC command uses the files of the stage."""

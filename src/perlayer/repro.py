@@ -1,10 +1,11 @@
-"""What `make repro` runs: every stage that is not up to date, side by side: `python -m perlayer.repro [JOBS]`.
+"""What `make repro` runs: every stage that is not up to date, side by side: `python -m perlayer.repro`.
 
 Killed at any moment, it goes on when it is started again.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer import params
+from perlayer.cluster import ADDRESS, STOP, cluster_at
 from perlayer.display import Display, duration
 from perlayer.dvc_files import kept, mend
 from perlayer.dvc_pipeline import Pipeline, StageFailed
@@ -158,6 +160,8 @@ class Crew:
 
     def _interrupt(self) -> None:
         """Ask what runs to end, and give it time to write what it needs to go on."""
+        if ADDRESS in self.places[0]:
+            STOP.touch()
         names = " and ".join(self.schedule.running)
         self.display.say(f"interrupted: {names} may save what there is; a second interruption ends this at once")
         asked: set[str] = set()
@@ -170,24 +174,35 @@ class Crew:
                     asked.add(stage)
 
 
+@contextmanager
+def _places(jobs: int | None, cluster: str | None) -> Iterator[list[dict[str, str]]]:
+    """What each slot adds to the environment."""
+    if cluster is None:
+        yield environments(jobs, Machine.from_environment())
+        return
+    with cluster_at(cluster, jobs) as (address, count):
+        yield [{ADDRESS: address}] * count
+
+
 def _first_answer(choices: Mapping[str, Any]) -> list[str]:
     from perlayer.preview import first_answer  # half a second, which those who have nothing to do need not wait
 
     return first_answer(choices)
 
 
-def main(jobs: int | None) -> int:
+def main(jobs: int | None = None, cluster: str | None = None) -> int:
     """Run every stage that is not up to date; returns the exit status.
 
     Only one process at a time does so in a project; what a kill has left of DVC's files is mended first.
 
     Args:
-        jobs: how many stages at a time; None for one a core, or a GPU.
+        jobs: how many stages at a time; None for one a core, or a GPU, or as many as a cluster's workers have threads.
+        cluster: where the stages of single runs go, see `cluster_at`; None for this machine.
     """
     begin = time.monotonic()
     try:
-        with alone(Path(".perlayer/repro.lock"), "make repro"):
-            choices, places = params.load(), environments(jobs, Machine.from_environment())
+        with alone(Path(".perlayer/repro.lock"), "make repro"), _places(jobs, cluster) as places:
+            choices = params.load()
             shutil.rmtree(PROGRESSES, ignore_errors=True)  # what killed stages have left
             before = Pipeline()
             with before.alone():
@@ -220,10 +235,17 @@ def main(jobs: int | None) -> int:
     return 0
 
 
+def _at_least_one(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, found {text!r}")
+    return int(text)
+
+
 if __name__ == "__main__":
     settle()
     end_with_starter()
-    words = sys.argv[1:]
-    if len(words) > 1 or words and not (words[0].isdecimal() and int(words[0])):
-        sys.exit("usage: python -m perlayer.repro [JOBS] (how many stages at a time, at least 1)")
-    sys.exit(main(int(words[0]) if words else None))
+    parser = argparse.ArgumentParser(prog="make repro", usage="make repro [JOBS=N] [CLUSTER=ADDRESS|slurm]")
+    parser.add_argument("--jobs", type=_at_least_one, metavar="N")
+    parser.add_argument("--cluster", metavar="ADDRESS")
+    options = parser.parse_args()
+    sys.exit(main(options.jobs, options.cluster))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from perlayer.cluster import ADDRESS, Elsewhere
 from perlayer.dvc_pipeline import Pipeline, StageFailed
 from perlayer.environment import Machine
 from perlayer.errors import UserError
@@ -128,7 +129,7 @@ def _work(connection: Connection, environment: dict[str, str]) -> None:
         with turn:
             connection.send(news)
 
-    pipeline = None
+    pipeline = elsewhere = None
     with suppress(EOFError, OSError):  # the other end is gone
         while True:
             stage, begin = connection.recv(), time.monotonic()
@@ -136,6 +137,9 @@ def _work(connection: Connection, environment: dict[str, str]) -> None:
             with _output_to(lambda line: tell(Said(line))):
                 try:
                     pipeline = pipeline or _loaded()
+                    if ADDRESS in os.environ and "@" in stage and pipeline.is_changed(stage):
+                        elsewhere = elsewhere or Elsewhere(os.environ[ADDRESS], pipeline.cache)
+                        elsewhere.run(stage)  # and what it has made is in the cache
                     progress_file(stage).parent.mkdir(parents=True, exist_ok=True)
                     had_work = pipeline.reproduce(stage, {PROGRESS: str(progress_file(stage))})
                 except (StageFailed, UserError) as error:

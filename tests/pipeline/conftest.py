@@ -17,7 +17,7 @@ def finished(tmp_path_factory):
     with FileLock(f"{first}.lock"):
         if not first.exists():
             project = copy_project(first)
-            project.command("python", "-m", "perlayer.repro", "2")
+            project.command("python", "-m", "perlayer.repro", "--jobs", "2")
             project.commit()
     folder = tmp_path_factory.mktemp("project")
     return Project(shutil.copytree(first, folder, symlinks=True, dirs_exist_ok=True))

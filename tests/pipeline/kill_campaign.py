@@ -51,7 +51,7 @@ class Campaign:
     said: list[str] = field(default_factory=list)
 
     def start(self) -> subprocess.Popen:
-        command = [sys.executable, "-m", "perlayer.repro", "2"]
+        command = [sys.executable, "-m", "perlayer.repro", "--jobs", "2"]
         environment = self.project.environment(TMPDIR=str(self.temporary), PERLAYER_CHECKPOINT_STEPS="2")
         with (self.project.folder / ".said").open("ab") as said:
             return subprocess.Popen(
