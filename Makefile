@@ -28,8 +28,9 @@ setup:  ## make .venv with the locked dependencies (PYTHON=... chooses the Pytho
 		.venv/bin/python -m pip install --constraint constraints.txt --editable '.[test]' && \
 		echo "$(state)" > .venv/installed; }
 
-repro: setup  ## run the pipeline: what is not up to date, a stage a core or a GPU at a time (JOBS=... at a time)
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" ENDS_WITH=$$PPID .venv/bin/python -m perlayer.repro $(JOBS)
+repro: setup  ## run what is not up to date, a stage a core or GPU at a time (JOBS=... at a time, CLUSTER=... elsewhere)
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" ENDS_WITH=$$PPID .venv/bin/python -m perlayer.repro \
+		$(if $(JOBS),--jobs '$(JOBS)') $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 test: setup  ## check the code's style and run the tests
 	@.venv/bin/ruff check .

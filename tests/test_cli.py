@@ -184,3 +184,12 @@ def test_a_method_card_without_an_example_is_named(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().err == (
         f"error: {tmp_path}/mine/README.md: expected **In short.** and an example `runs.NAME.KEY: VALUE`\n"
     )
+
+
+def test_list_of_one_table_or_view_shows_that_alone(project, capsys):
+    assert cli.main(["query", "--list", "final_loss"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("final_loss (view): ") and "noise_floor" not in out and "  loss " in out
+    assert cli.main(["query", "--list", "final_los"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: expected a table or a view (") and said.endswith("), found 'final_los'\n")

@@ -203,3 +203,21 @@ def test_what_is_compiled_holds_for_what_a_source_holds_not_for_its_date(tmp_pat
             compile_code(module.parent)
         said.append(subprocess.check_output([sys.executable, "-c", "import number"], cwd=module.parent))
     assert said == [b"0\n", b"1\n", b"2\n"]
+
+
+def test_a_run_that_is_deleted_is_missed_wherever_its_name_still_stands():
+    params = load(PACKAGE.parents[1] / "params.yaml")
+    del params["runs"]["probes"]
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    said = str(error.value)
+    assert said.startswith(
+        "params.yaml: retrain_heads.runs, lens.tuned: expected names of runs, found 'probes'; runs: "
+    )
+    params["depth_maps"]["mine"] = {"from": "gone", "to": "probes"}
+    with pytest.raises(UserError) as error:
+        check_params(params)
+    assert (
+        "lens.tuned, depth_maps.mine.to: expected names of runs, found 'probes'; depth_maps.mine.from: expected "
+        in str(error.value)
+    )

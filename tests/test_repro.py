@@ -27,30 +27,32 @@ def toy(template, tmp_path):
 
 
 def test_each_stage_runs_once_after_what_it_needs_and_two_at_a_time(toy):
-    said = toy.repro("2")
+    said = toy.repro("--jobs", "2")
     ran = toy.ran
     assert sorted(ran) == sorted(ALL)
     for run in "abc":
         assert ran["plan"][1] < ran[f"train@{run}"][0] < ran[f"train@{run}"][1] < ran[f"lens@{run}"][0]
         assert ran[f"lens@{run}"][1] < ran["collect"][0]
     assert ran["lens@a"][0] < ran["train@c"][1]  # a run is read before the last is trained
-    moments = [(begin, 1) for begin, _, _ in ran.values()] + [(end, -1) for _, end, _ in ran.values()]
+    moments = [(begin, 1) for begin, *_ in ran.values()] + [(end, -1) for _, end, *_ in ran.values()]
     running = [sum(change for _, change in sorted(moments)[:count]) for count in range(len(moments))]
     assert max(running) == 2
-    assert [line.split()[0] for line in said[:-1]] == [f"{number}/8" for number in range(1, 9)]
+    (told,) = [line for line in said if line.startswith("question Q1")]
+    assert told.endswith("has all its runs: `perlayer preview` writes the page of what is there")
+    assert [line.split()[0] for line in said[:-1] if line != told] == [f"{number}/8" for number in range(1, 9)]
     assert said[-1].startswith("8 stages; 0:") and said[-1].endswith("; the page: report/index.html")
     assert json.loads(toy.dvc("status", "--json")) == {}
-    assert toy.repro("2")[-1].startswith("everything is up to date; 0:0")
+    assert toy.repro("--jobs", "2")[-1].startswith("everything is up to date; 0:0")
     assert len((toy.folder / "log").read_text().splitlines()) == 8
 
 
 def test_a_change_runs_what_it_touches_alone_and_is_written_down_as_dvc_does(toy):
-    toy.repro("3")
+    toy.repro("--jobs", "3")
     before = (toy.folder / "dvc.lock").read_text()
     pipeline = (toy.folder / "dvc.yaml").read_text()
     (toy.folder / "dvc.yaml").write_text(pipeline.replace("lens@${key} 0.1", "lens@${key} 0.2"))
     (toy.folder / "log").unlink()
-    said = toy.repro("2")
+    said = toy.repro("--jobs", "2")
     assert sorted(toy.ran) == ["lens@a", "lens@b", "lens@c"]  # which came out as before, so that collect has not run
     assert said[-1].startswith("4 stages; 0:")
     lock = (toy.folder / "dvc.lock").read_text()
@@ -58,19 +60,19 @@ def test_a_change_runs_what_it_touches_alone_and_is_written_down_as_dvc_does(toy
         "toy.py lens@b 0.1", "toy.py lens@b 0.2"
     ).replace("toy.py lens@c 0.1", "toy.py lens@c 0.2")
     (toy.folder / "dvc.yaml").write_text(pipeline)
-    toy.repro("2")
+    toy.repro("--jobs", "2")
     assert (toy.folder / "dvc.lock").read_text() == before and len(toy.ran) == 3  # answered from DVC's cache
 
 
 def test_what_fails_is_said_once_and_stops_what_needs_it_alone(toy):
     toy.touch("broken_train@a")
-    said = toy.repro("2", status=1)
+    said = toy.repro("--jobs", "2", status=1)
     assert sorted(toy.ran) == ["lens@b", "lens@c", "plan", "train@b", "train@c"]
     assert said.count("train@a: error: it is broken") == 1
     assert sum("train@a failed after 0:0" in line for line in said) == 1
     assert said[-1].startswith("failed after 0:") and said[-1].endswith(": train@a, and 2 that need them did not run")
     toy.remove("broken_train@a")
-    toy.repro("2")
+    toy.repro("--jobs", "2")
     assert sorted(toy.ran) == sorted(ALL)
 
 
@@ -79,7 +81,7 @@ def test_what_fails_is_said_once_and_stops_what_needs_it_alone(toy):
 )
 def test_a_signal_ends_it_in_a_moment_and_starts_nothing(toy, number, whom):
     toy.touch("held_train")
-    process = toy.start("2")
+    process = toy.start("--jobs", "2")
     toy.wait_for("train@a", "train@b")
     begin = time.monotonic()
     interrupt(process, number) if whom == "all" else process.send_signal(number)
@@ -91,12 +93,36 @@ def test_a_signal_ends_it_in_a_moment_and_starts_nothing(toy, number, whom):
     assert all(line.endswith(" may save what there is; a second interruption ends this at once") for line in waits)
     assert toy.processes() == []
     toy.remove("held_train")
-    assert toy.repro("2")[-1].startswith("7 stages")
+    assert toy.repro("--jobs", "2")[-1].startswith("7 stages")
+
+
+def test_make_is_interrupted_in_a_moment_and_goes_on(toy):
+    toy.touch("held_train")
+    process = toy.make()
+    toy.wait_for("train@a", "train@b")
+    begin = time.monotonic()
+    interrupt(process)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert time.monotonic() - begin < 5 and process.returncode != 0
+    assert f"interrupted after 1 of 8 stages; {GOES_ON}\n" in said and "Traceback" not in said
+    assert toy.processes() == []
+    toy.remove("held_train", ".venv")
+    process = toy.make()
+    assert "\n7 stages; 0:" in process.communicate(timeout=PATIENCE)[0] and process.returncode == 0
+
+
+def test_where_make_is_killed_all_ends(toy):
+    toy.touch("held_train", "stubborn")
+    process = toy.make()
+    toy.wait_for("train@a", "train@b")
+    process.kill()
+    process.wait()
+    assert toy.processes() == []
 
 
 def test_a_second_signal_ends_at_once_what_does_not_listen(toy):
     toy.touch("held_train", "stubborn")
-    process = toy.start("2")
+    process = toy.start("--jobs", "2")
     toy.wait_for("train@a", "train@b")
     interrupt(process)
     time.sleep(1)
@@ -109,7 +135,7 @@ def test_a_second_signal_ends_at_once_what_does_not_listen(toy):
 
 def test_whoever_is_killed_takes_along_what_it_has_started(toy):
     toy.touch("held_train", "stubborn")
-    process = toy.start("2")
+    process = toy.start("--jobs", "2")
     toy.wait_for("train@a", "train@b")
     process.kill()
     process.wait()
@@ -118,7 +144,7 @@ def test_whoever_is_killed_takes_along_what_it_has_started(toy):
 
 def test_a_slot_that_dies_fails_its_stage_alone(toy):
     toy.touch("held_train", "stubborn")
-    process = toy.start("1")
+    process = toy.start("--jobs", "1")
     toy.wait_for("train@a")
     stage = int((toy.folder / ".perlayer/running/train@a").read_text())
     slot = int(subprocess.check_output(["ps", "-o", "ppid=", str(stage)]))
@@ -134,9 +160,9 @@ def test_a_slot_that_dies_fails_its_stage_alone(toy):
 
 def test_a_second_one_waits_for_the_first_and_has_nothing_to_do(toy):
     toy.touch("held_train")
-    first = toy.start("2")
+    first = toy.start("--jobs", "2")
     toy.wait_for("train@a")
-    second = toy.start("2")
+    second = toy.start("--jobs", "2")
     assert second.stdout.readline() == f"make repro: waiting for process {first.pid}, which is at it\n"
     toy.remove("held_train")
     assert second.communicate(timeout=PATIENCE)[0].startswith("everything is up to date")
@@ -146,7 +172,7 @@ def test_a_second_one_waits_for_the_first_and_has_nothing_to_do(toy):
 
 def test_other_dvc_commands_beside_it_cost_it_nothing(toy):
     toy.touch("held_train")
-    process = toy.start("2")
+    process = toy.start("--jobs", "2")
     toy.wait_for("train@a", "train@b")
     # DVC itself refuses, as others write what it asks for
     subprocess.run(["dvc", "status"], cwd=toy.folder, env=toy.environment(), capture_output=True)
@@ -167,7 +193,7 @@ def test_other_dvc_commands_beside_it_cost_it_nothing(toy):
 
 def test_each_slot_has_a_gpu_of_its_own(toy):
     toy.repro(CUDA_VISIBLE_DEVICES="3,5")
-    trained = [devices for stage, (_, _, devices) in toy.ran.items() if stage.startswith("train")]
+    trained = [devices for stage, (_, _, devices, _) in toy.ran.items() if stage.startswith("train")]
     assert set(trained) == {"3", "5"}
 
 
@@ -176,7 +202,7 @@ def test_a_terminal_shows_how_far_all_and_each_are(toy):
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(toy.folder)
-        words = [sys.executable, "-m", "perlayer.repro", "2"]
+        words = [sys.executable, "-m", "perlayer.repro", "--jobs", "2"]
         os.execve(sys.executable, words, toy.environment(TERM="xterm", COLUMNS="100"))
     toy.wait_for("train@a", "train@b")
     said = b""
@@ -198,12 +224,15 @@ def test_what_dvc_cannot_read_is_one_line(toy):
         path = toy.folder / name
         before = path.read_text() if path.exists() else None
         path.write_text(text)
-        said = toy.repro("2", status=1)
+        said = toy.repro("--jobs", "2", status=1)
         assert len(said) == 1 and said[0].startswith("error: ") and name in said[0]
         path.unlink() if before is None else path.write_text(before)
 
 
-@pytest.mark.parametrize("words", [["0"], ["-1"], ["two"], ["1", "2"]])
-def test_wrong_words_are_one_line(toy, words):
-    said = toy.repro(*words, status=1)
-    assert said == ["usage: python -m perlayer.repro [JOBS] (how many stages at a time, at least 1)"]
+@pytest.mark.parametrize("jobs", ["0", "-1", "two", "\u0662"])
+def test_wrong_jobs_are_said(toy, jobs):
+    said = toy.repro(f"--jobs={jobs}", status=2)
+    assert said == [
+        "usage: make repro [JOBS=N] [CLUSTER=ADDRESS|slurm]",
+        f"make repro: error: argument --jobs: expected a whole number from 1, found {jobs!r}",
+    ]

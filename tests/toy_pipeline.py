@@ -1,12 +1,14 @@
 """A project whose stages only take their time, so that what runs them can be tried."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 PARAMS = """size: smoke
 recipes: {smoke: {model: {layers: 2}}}
 runs:
@@ -31,24 +33,25 @@ from perlayer.lifetimes import end_with_starter
 from perlayer.progress import report
 
 stage, seconds, out = sys.argv[1:]
+flags = Path(os.environ.get("TOY", "."))  # the project, where this is a clone of it
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 end_with_starter()
 running = Path(".perlayer/running", stage)
 running.parent.mkdir(parents=True, exist_ok=True)
 running.write_text(str(os.getpid()))
 begin = time.time()
-while Path("held_" + stage.partition("@")[0]).exists() or time.time() < begin + float(seconds):
+while (flags / f"held_{stage.partition('@')[0]}").exists() or time.time() < begin + float(seconds):
     try:
         report(3, 10)
         time.sleep(0.02)
     except KeyboardInterrupt:
-        if not Path("stubborn").exists():
+        if not (flags / "stubborn").exists():
             sys.exit(f"{stage}: interrupted")
-if Path("broken_" + stage).exists():
+if (flags / f"broken_{stage}").exists():
     sys.exit("error: it is broken")
 Path(out).write_text(stage)
-with open("log", "a") as log:
-    log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\\n")
+with open(flags / "log", "a") as log:
+    log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getcwd()}\\n")
 """
 PATIENCE = 60.0
 
@@ -70,8 +73,17 @@ class Toy:
 
     def start(self, *words, **environment):
         """Start `python -m perlayer.repro`, with a process group of its own."""
+        return self.popen(sys.executable, "-m", "perlayer.repro", *words, **environment)
+
+    def make(self):
+        """Start `make repro`, as the project has it, in this environment."""
+        shutil.copy(ROOT / "Makefile", self.folder)
+        (self.folder / ".venv").symlink_to(sys.prefix)
+        return self.popen("make", "--assume-old", "setup", "repro", "JOBS=2", MAKEFLAGS="", MAKELEVEL="")
+
+    def popen(self, *words, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "perlayer.repro", *words],
+            words,
             cwd=self.folder,
             env=self.environment(**environment),
             stdout=subprocess.PIPE,
@@ -102,9 +114,9 @@ class Toy:
 
     @property
     def ran(self):
-        """Stage, beginning, end and GPUs, of each stage that has ended well."""
+        """Beginning, end, GPUs and folder of each stage that has ended well."""
         lines = [line.split() for line in (self.folder / "log").read_text().splitlines()]
-        return {stage: (float(begin), float(end), devices) for stage, begin, end, devices in lines}
+        return {stage: (float(begin), float(end), *rest) for stage, begin, end, *rest in lines}
 
     def wait_for(self, *stages):
         """Until some stages run."""

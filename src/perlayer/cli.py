@@ -16,6 +16,7 @@ from perlayer.output import leave_output
 from perlayer.surroundings import settle
 
 WAREHOUSE = Path("metrics/warehouse")
+ALL = object()  # of the tables and views
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,9 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     question = query.add_mutually_exclusive_group(required=True)
     question.add_argument("sql", nargs="?", help="a statement of DuckDB's SQL")
-    question.add_argument("--list", action="store_true", help="show the tables, the views and what they mean")
+    question.add_argument(
+        "--list", nargs="?", const=ALL, metavar="NAME", help="show what the tables and views mean, or one of them"
+    )
     query.add_argument("--format", choices=FORMATS, default="table", help="how to print the answer (default: table)")
     query.set_defaults(command=_query)
+    preview = commands.add_parser(
+        "preview",
+        help="write the page of what is there so far",
+        description="Write the page of the results that are there so far to .perlayer/preview, from the root of the "
+        "project, also while `make repro` runs.",
+    )
+    preview.set_defaults(command=_preview)
     supervision = commands.add_parser(
         "supervision",
         help="list every way to supervise the layers of a run",
@@ -70,14 +80,15 @@ def _query(options: argparse.Namespace) -> int:
     import duckdb
 
     from perlayer.questions import connect
+    from perlayer.warehouse import answers
     from perlayer.warehouse.database import first_line
 
-    if not options.list and not _is_unicode(options.sql):
+    if options.sql is not None and not _is_unicode(options.sql):
         return _fail(f"expected SQL in UTF-8, found {ascii(options.sql)}", status=2)
-    with connect(WAREHOUSE) as connection:
-        if options.list:
-            _print_meanings(connection, sys.stdout)
-            return 0
+    folder = answers.only_answers(WAREHOUSE)
+    with answers.connect(folder) if folder else connect(WAREHOUSE) as connection:
+        if options.list is not None:
+            return _print_meanings(connection, options.list, sys.stdout)
         try:
             statements = connection.extract_statements(options.sql)
             if len(statements) != 1:
@@ -87,8 +98,20 @@ def _query(options: argparse.Namespace) -> int:
                 names = [column[0] for column in connection.description]
                 FORMATS[options.format](names, _rows(connection), sys.stdout)
         except duckdb.Error as error:
-            return _fail(first_line(error), status=2)
+            small = isinstance(error, duckdb.CatalogException) and folder
+            more = "; this clone has the small tables, `make repro` or `dvc pull` brings the others" if small else ""
+            return _fail(first_line(error) + more, status=2)
     sys.stdout.flush()
+    return 0
+
+
+def _preview(options: argparse.Namespace) -> int:
+    from perlayer import params
+    from perlayer.preview import preview
+
+    choices = params.load()
+    page, absent = preview(choices)
+    print(f"{page}: {len(choices['runs']) - len(absent.runs)} of {len(choices['runs'])} runs at size {choices['size']}")
     return 0
 
 
@@ -151,8 +174,8 @@ def _json_value(value: Any) -> Any:
 FORMATS = {"table": _print_table, "csv": _print_csv, "json": _print_json}
 
 
-def _print_meanings(connection: Any, out: TextIO) -> None:
-    """Every table and view with its columns, types and meanings."""
+def _print_meanings(connection: Any, wanted: Any, out: TextIO) -> int:
+    """Every table and view, or the one that is wanted, with its columns, types and meanings."""
     relations = connection.execute(
         """SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables()
         WHERE database_name = 'perlayer' AND schema_name = 'main'
@@ -161,6 +184,11 @@ def _print_meanings(connection: Any, out: TextIO) -> None:
         WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
         ORDER BY kind, name"""
     ).fetchall()
+    if wanted is not ALL:
+        names = [name for name, *_ in relations]
+        if wanted not in names:
+            return _fail(f"expected a table or a view ({', '.join(names)}), found {wanted!r}", status=2)
+        relations = [relations[names.index(wanted)]]
     for number, (name, kind, meaning) in enumerate(relations):
         out.write(f"{chr(10) if number else ''}{name} ({kind}): {meaning or ''}\n")
         columns = connection.execute(
@@ -171,6 +199,7 @@ def _print_meanings(connection: Any, out: TextIO) -> None:
         width = max(len(column) for column, _, _ in columns)
         for column, kind, meaning in columns:
             out.write(f"  {column:<{width}}  {kind:<8}  {meaning or ''}\n")
+    return 0
 
 
 def _supervision(options: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
 """DVC from inside: the graph of its stages, whether they are up to date, and the run of a stage.
 
 Nothing else calls DVC's Python API. What it relies on beyond `dvc.repo.Repo` is internal to DVC: `Repo.index.graph`,
-`Repo.lock`, `Repo.scm_context`, and of a stage `addressing`, `changed`, `reproduce` and `dump`.
+`Repo.lock`, `Repo.scm_context`, `Repo.cache`, and of a stage `addressing`, `deps`, `outs`, `changed`, `reproduce` and
+`dump`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,8 @@ class Pipeline:
         from dvc.exceptions import DvcException
         from dvc.repo import Repo
 
-        logging.getLogger("dvc").setLevel(logging.CRITICAL)
+        for name in ("dvc", "flufl.lock"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             self._repo = Repo()
         except DvcException as error:
@@ -99,6 +102,31 @@ class Pipeline:
 
         return self._waiting(name, reproduce)
 
+    @property
+    def cache(self) -> str:
+        """The folder of DVC's cache."""
+        return self._repo.cache.local_cache_dir
+
+    def check_out(self, name: str) -> None:
+        """Bring from DVC's cache what other stages have made and a stage needs.
+
+        Raises:
+            StageFailed: the cache lacks it.
+        """
+        from dvc.exceptions import DvcException
+
+        outs = [out for stage in self._stages.values() for out in stage.outs]
+        needed = {
+            out.def_path
+            for out in outs
+            for dep in self._stages[name].deps
+            if f"{dep.fs_path}/".startswith(f"{out.fs_path}/")
+        }
+        try:
+            self._repo.checkout(targets=sorted(needed), force=True)
+        except (DvcException, OSError) as error:
+            raise StageFailed(_described(error)) from None
+
     def _waiting(self, name: str, call) -> bool:
         """Call with a stage under DVC's lock, once no other DVC command uses the files of the stage."""
         from dvc.exceptions import DvcException
@@ -150,10 +178,13 @@ class _PatientLock:
         self.unlock()
 
     def _try(self) -> None:
-        if hasattr(self._lock, "_do_lock"):
-            self._lock._do_lock()  # without DVC's own waiting, which is in steps of half a second
+        from dvc.lock import HardlinkLock
+
+        # Without DVC's own waiting, which is long and in steps of half a second.
+        if isinstance(self._lock, HardlinkLock):
+            self._lock.lock(timedelta(seconds=PAUSE))
         else:
-            self._lock.lock()
+            self._lock._do_lock()
 
 
 def _say_for_whom(lock: Path) -> bool:

@@ -36,7 +36,7 @@ from perlayer.loaded_code import digest
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import check_keys, ladder_name, parse, recipe
+from perlayer.params import check_keys, ladder_name, mapping_at, parse, recipe
 from perlayer.project import PACKAGE
 from perlayer.store import replace_text
 from perlayer.training.growth import check_growth, goes_by_importance
@@ -89,23 +89,26 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
         check_size(run, usual.model.layers, usual.optimizer, usual.train, f"runs.{run.name}")
     on_ladder = check_ladder(params)
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
-    _check_named(retrained, runs, "retrain_heads.runs")
+    dissected = parse(DepthRuns, params["depth"], "depth").runs
+    anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
+    named = {
+        "retrain_heads.runs": retrained,
+        "lens.tuned": parse(TunedRuns, params["lens"], "lens").tuned,
+        "routing.runs": parse(RoutedRuns, params["routing"], "routing").runs,
+        "depth.runs": dissected,
+        "anatomy.runs": anatomy.runs,
+    }
+    _check_named({**named, **_runs_of_pairs(params)}, runs)
     for run in runs:
         if run.name in retrained and run.readouts not in ("probes", "separate"):
             raise UserError(
                 f"params.yaml: retrain_heads.runs: expected runs with probes or separate heads, and {run.name} has "
                 f"{run.readouts}"
             )
-    _check_named(parse(TunedRuns, params["lens"], "lens").tuned, runs, "lens.tuned")
-    _check_named(parse(RoutedRuns, params["routing"], "routing").runs, runs, "routing.runs")
-    dissected = parse(DepthRuns, params["depth"], "depth").runs
-    _check_named(dissected, runs, "depth.runs")
     if dissected:
         data, where = recipe(params, "data")
         with at(where):
             check_length(data["sequence_length"])
-    anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
-    _check_named(anatomy.runs, runs, "anatomy.runs")
     for prompts in parse_prompts(params).values():
         chosen_prompts(prompts)
     pairs, published = parse_pairs(params), parse_published(params)
@@ -174,11 +177,28 @@ def _check_routed(routed: list[str], runs: list[Run]) -> None:
             )
 
 
-def _check_named(names: list[str], runs: list[Run], where: str) -> None:
+def _check_named(named: Mapping[str, Iterable[str]], runs: list[Run]) -> None:
+    """Raise `UserError` that says of each name that is no run where it stands: who deletes a run sees all at once."""
     known = [run.name for run in runs]
-    for name in names:
-        if name not in known:
-            raise UserError(f"params.yaml: {where}: expected names of runs ({', '.join(known)}), found {name!r}")
+    places: dict[str, list[str]] = {}
+    for where, names in named.items():
+        for name in names:
+            if name not in known:
+                places.setdefault(name, []).append(where)
+    found = [f"{', '.join(where)}: expected names of runs, found {name!r}" for name, where in places.items()]
+    if found:
+        raise UserError(f"params.yaml: {'; '.join(found)}; runs: {', '.join(known)}")
+
+
+def _runs_of_pairs(params: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The runs that pairs name, by where they stand; what is no pair is said when they are parsed."""
+    found = {}
+    for name, pair in mapping_at(params, "depth_maps").items():
+        if isinstance(pair, Mapping):
+            found |= {
+                f"depth_maps.{name}.{key}": [pair[key]] for key in ("from", "to") if isinstance(pair.get(key), str)
+            }
+    return found
 
 
 def _check_apart(names: Iterable[str], others: Iterable[str], where: str, what: str) -> None:

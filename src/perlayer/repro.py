@@ -1,21 +1,25 @@
-"""What `make repro` runs: every stage that is not up to date, side by side: `python -m perlayer.repro [JOBS]`.
+"""What `make repro` runs: every stage that is not up to date, side by side: `python -m perlayer.repro`.
 
 Killed at any moment, it goes on when it is started again.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
 from perlayer import params
+from perlayer.cluster import ADDRESS, STOP, cluster_at
 from perlayer.display import Display, duration
 from perlayer.dvc_files import kept, mend
 from perlayer.dvc_pipeline import Pipeline, StageFailed
@@ -23,7 +27,7 @@ from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lifetimes import alone, end_with_starter
 from perlayer.schedule import Schedule, expected_seconds, seconds_left
-from perlayer.slots import SIGNALS, Ended, Slot, environments
+from perlayer.slots import PROGRESSES, SIGNALS, Ended, Slot, environments
 from perlayer.stage import RUNNING, TIMINGS
 from perlayer.surroundings import settle
 from perlayer.warehouse.collect import set_aside
@@ -83,16 +87,24 @@ def changed_stages(pipeline: Pipeline, needs: Mapping[str, list[str]]) -> list[s
 
 
 class Crew:
-    """Slots that are filled from a schedule, and what one sees of them."""
+    """Slots that are filled from a schedule, and what one sees of them.
+
+    Args:
+        places: the environment of each slot.
+        expected: how long stages take, where that is known.
+        awaited: the stages with which the first question has all that it reads.
+    """
 
     def __init__(
         self,
         schedule: Schedule,
         places: list[dict[str, str]],
         expected: Mapping[str, float],
+        awaited: Collection[str],
         interruption: Interruption,
     ):
         self.schedule, self.places, self.expected, self.interruption = schedule, places, expected, interruption
+        self.awaited = set(awaited) & set(schedule.left)
         self.slots: list[Slot] = []
         self.display = Display(len(schedule.left))
 
@@ -136,6 +148,10 @@ class Crew:
                 self.schedule.end(stage, well=news.failure is None)
                 if not quiet or news.failure is None:
                     self.display.ended(stage, news)
+                if stage in self.awaited and self.awaited <= set(self.schedule.done):
+                    self.display.say(
+                        "question Q1 has all its runs: `perlayer preview` writes the page of what is there"
+                    )
             elif not quiet:
                 self.display.say(f"{stage}: {news.line}")
         running_for = {slot.stage: time.monotonic() - slot.since for slot in self.slots if slot.stage is not None}
@@ -144,6 +160,8 @@ class Crew:
 
     def _interrupt(self) -> None:
         """Ask what runs to end, and give it time to write what it needs to go on."""
+        if ADDRESS in self.places[0]:
+            STOP.touch()
         names = " and ".join(self.schedule.running)
         self.display.say(f"interrupted: {names} may save what there is; a second interruption ends this at once")
         asked: set[str] = set()
@@ -156,18 +174,36 @@ class Crew:
                     asked.add(stage)
 
 
-def main(jobs: int | None) -> int:
+@contextmanager
+def _places(jobs: int | None, cluster: str | None) -> Iterator[list[dict[str, str]]]:
+    """What each slot adds to the environment."""
+    if cluster is None:
+        yield environments(jobs, Machine.from_environment())
+        return
+    with cluster_at(cluster, jobs) as (address, count):
+        yield [{ADDRESS: address}] * count
+
+
+def _first_answer(choices: Mapping[str, Any]) -> list[str]:
+    from perlayer.preview import first_answer  # half a second, which those who have nothing to do need not wait
+
+    return first_answer(choices)
+
+
+def main(jobs: int | None = None, cluster: str | None = None) -> int:
     """Run every stage that is not up to date; returns the exit status.
 
     Only one process at a time does so in a project; what a kill has left of DVC's files is mended first.
 
     Args:
-        jobs: how many stages at a time; None for one a core, or a GPU.
+        jobs: how many stages at a time; None for one a core, or a GPU, or as many as a cluster's workers have threads.
+        cluster: where the stages of single runs go, see `cluster_at`; None for this machine.
     """
     begin = time.monotonic()
     try:
-        with alone(Path(".perlayer/repro.lock"), "make repro"):
-            choices, places = params.load(), environments(jobs, Machine.from_environment())
+        with alone(Path(".perlayer/repro.lock"), "make repro"), _places(jobs, cluster) as places:
+            choices = params.load()
+            shutil.rmtree(PROGRESSES, ignore_errors=True)  # what killed stages have left
             before = Pipeline()
             with before.alone():
                 mend(before.needs)
@@ -176,9 +212,10 @@ def main(jobs: int | None) -> int:
             needs = pipeline.needs()
             schedule = Schedule({name: needs[name] for name in changed_stages(pipeline, needs)})
             count = len(schedule.left)
+            awaited = _first_answer(choices) if count else []
             expected = expected_seconds(needs, TIMINGS, choices["size"])
             with kept(), interruptible() as interruption:
-                Crew(schedule, places, expected, interruption).work()
+                Crew(schedule, places, expected, awaited, interruption).work()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -198,10 +235,17 @@ def main(jobs: int | None) -> int:
     return 0
 
 
+def _at_least_one(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, found {text!r}")
+    return int(text)
+
+
 if __name__ == "__main__":
     settle()
     end_with_starter()
-    words = sys.argv[1:]
-    if len(words) > 1 or words and not (words[0].isdecimal() and int(words[0])):
-        sys.exit("usage: python -m perlayer.repro [JOBS] (how many stages at a time, at least 1)")
-    sys.exit(main(int(words[0]) if words else None))
+    parser = argparse.ArgumentParser(prog="make repro", usage="make repro [JOBS=N] [CLUSTER=ADDRESS|slurm]")
+    parser.add_argument("--jobs", type=_at_least_one, metavar="N")
+    parser.add_argument("--cluster", metavar="ADDRESS")
+    options = parser.parse_args()
+    sys.exit(main(options.jobs, options.cluster))

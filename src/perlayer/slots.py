@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from perlayer.cluster import ADDRESS, Elsewhere
 from perlayer.dvc_pipeline import Pipeline, StageFailed
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lifetimes import ENDS_WITH, end_with_parent
 from perlayer.progress import PROGRESS
 
+PROGRESSES = Path(".perlayer/progress")
 NAME = "make repro"  # how other DVC commands call what uses their files
 DEVICES = "CUDA_VISIBLE_DEVICES"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that ask a process to end
@@ -127,7 +129,7 @@ def _work(connection: Connection, environment: dict[str, str]) -> None:
         with turn:
             connection.send(news)
 
-    pipeline = None
+    pipeline = elsewhere = None
     with suppress(EOFError, OSError):  # the other end is gone
         while True:
             stage, begin = connection.recv(), time.monotonic()
@@ -135,6 +137,9 @@ def _work(connection: Connection, environment: dict[str, str]) -> None:
             with _output_to(lambda line: tell(Said(line))):
                 try:
                     pipeline = pipeline or _loaded()
+                    if ADDRESS in os.environ and "@" in stage and pipeline.is_changed(stage):
+                        elsewhere = elsewhere or Elsewhere(os.environ[ADDRESS], pipeline.cache)
+                        elsewhere.run(stage)  # and what it has made is in the cache
                     progress_file(stage).parent.mkdir(parents=True, exist_ok=True)
                     had_work = pipeline.reproduce(stage, {PROGRESS: str(progress_file(stage))})
                 except (StageFailed, UserError) as error:
@@ -151,7 +156,7 @@ def _loaded() -> Pipeline:
 
 def progress_file(stage: str) -> Path:
     """Where a running stage writes how far it is."""
-    return Path(".perlayer/progress", stage).absolute()
+    return PROGRESSES.absolute() / stage
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from pathlib import Path
 import yaml
 from small_project import Project, copy_project
 
+from perlayer.lifetimes import is_held
+
 OUTS = ("data", "metrics", "report")
 PATIENCE = 1800  # seconds that one start may take
 LONGEST = 20.0  # seconds after a start at which a kill may fall
@@ -49,7 +51,7 @@ class Campaign:
     said: list[str] = field(default_factory=list)
 
     def start(self) -> subprocess.Popen:
-        command = [sys.executable, "-m", "perlayer.side_by_side", "2"]
+        command = [sys.executable, "-m", "perlayer.repro", "--jobs", "2"]
         environment = self.project.environment(TMPDIR=str(self.temporary), PERLAYER_CHECKPOINT_STEPS="2")
         with (self.project.folder / ".said").open("ab") as said:
             return subprocess.Popen(
@@ -67,9 +69,8 @@ class Campaign:
         Returns:
             False where it ended before.
         """
-        begin = self._said_so_far()
         process = self.start()
-        if stage is not None and not self._wait_for(process, f"Running stage '{stage}'", begin):
+        if stage is not None and not self._wait_for(process, stage):
             return self._ended(process)
         try:
             process.wait(seconds)
@@ -99,14 +100,10 @@ class Campaign:
                 os.killpg(process.pid, signal.SIGKILL)
         self._ended(process)
 
-    def _said_so_far(self) -> int:
-        said = self.project.folder / ".said"
-        return said.stat().st_size if said.exists() else 0
-
-    def _wait_for(self, process: subprocess.Popen, line: str, begin: int) -> bool:
-        """Until it has said a line since `begin`; False where it ended before."""
+    def _wait_for(self, process: subprocess.Popen, stage: str) -> bool:
+        """Until a stage runs; False where all ended before."""
         while process.poll() is None:
-            if line.encode() in (self.project.folder / ".said").read_bytes()[begin:]:
+            if is_held(self.project.folder / ".perlayer" / "running" / stage):
                 return True
             time.sleep(0.02)
         return False
@@ -141,7 +138,7 @@ class Campaign:
                 found.append(str(block))
         found += [str(path) for path in self.temporary.iterdir()]
         scratch = self.project.folder / ".perlayer"
-        for pattern in ("scratch/*", "running/*", "*.lock", "*.new"):
+        for pattern in ("scratch/*", "running/*", "progress/*", "*.lock", "*.new"):
             found += [str(path) for path in scratch.glob(pattern) if path.name != "dvc.lock"]
         for pattern in ("metrics/*.duckdb.*", "**/.*.partial", "**/.*.tmp"):
             found += [str(path) for path in self.project.folder.glob(pattern)]

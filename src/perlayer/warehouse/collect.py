@@ -140,8 +140,8 @@ def collect(
 
     Args:
         params: all of params.yaml.
-        metrics_dir: where the runs and the analyses have left their results, and where headline.json goes.
-        warehouse_dir: where the tables go.
+        metrics_dir: where the runs and the analyses have left their results.
+        warehouse_dir: where the tables go; headline.json goes beside it.
         data: the folders that results are to be made from; where none is given, results agree with the first.
 
     Raises:
@@ -178,9 +178,7 @@ def collect(
         sources |= trained_models(path.parent, definition["present"])
         if not definition["present"] and not definition["left_out"]:
             (absent if section == "runs" else absent_analyses.setdefault(section, [])).append(run)
-        names = ", ".join(definition)
-        marks = ", ".join(f"${name}" for name in definition)
-        connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", definition)
+        insert_run(connection, definition)
     for pair in mapped:
         connection.execute("INSERT INTO pairs VALUES ($pair, $source, $target)", pair)
     database.create_views(connection)
@@ -202,8 +200,15 @@ def collect(
             _write(connection, name, order, folder)
         for table in (LAYER_METRICS, DISSECTIONS):
             _write(connection, table.name, table.order, folder)
-    replace_text(metrics_dir / "headline.json", json.dumps(headline(connection), indent=2) + "\n")
+    replace_text(warehouse_dir.with_name("headline.json"), json.dumps(headline(connection), indent=2) + "\n")
     return Absent(absent, absent_analyses, left_out)
+
+
+def insert_run(connection: duckdb.DuckDBPyConnection, definition: Mapping[str, Any]) -> None:
+    """Add a run to the table `runs`."""
+    names = ", ".join(definition)
+    marks = ", ".join(f"${name}" for name in definition)
+    connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", dict(definition))
 
 
 def set_aside(params: Mapping[str, Any], metrics_dir: str | Path) -> list[Path]:

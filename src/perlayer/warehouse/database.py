@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -83,6 +85,7 @@ VIEWS = (
     "growth_pairs",
     "growth_effects",
 )
+Fill = Callable[[duckdb.DuckDBPyConnection, Path], None]
 # Those that the page asks for dozens of numbers: in a database they are tables, as to plan one takes DuckDB 60 ms.
 WORKED_OUT = ("depth_findings", "anatomy_findings", "dissected_runs", "supervision", "design_layers")
 
@@ -102,7 +105,7 @@ def rows_of(path: str | Path) -> str:
     return f"read_parquet({quoted(glob.escape(str(path)))}, hive_partitioning = false)"
 
 
-def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConnection:
+def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = None) -> duckdb.DuckDBPyConnection:
     """Open the database, read-only; build it first when the tables, the views or `claims` have changed.
 
     The database lies beside the folder of the tables and is a cache: it may be deleted at any time. It is built in a
@@ -111,6 +114,7 @@ def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConne
     Args:
         warehouse_dir: the folder of the tables, TABLE.parquet each.
         claims: statements that make what is claimed, and how it fares.
+        fill: makes what the database holds, from another folder than that of the tables.
 
     Raises:
         UserError: the tables are missing or damaged, or the database cannot be written.
@@ -120,7 +124,7 @@ def connect(warehouse_dir: str | Path, claims: str = "") -> duckdb.DuckDBPyConne
     fingerprint = _fingerprint(warehouse_dir, claims)
     connection = _open(database, fingerprint)
     if connection is None:
-        _build(database, warehouse_dir, claims, fingerprint)
+        _build(database, warehouse_dir, fill or partial(_fill, claims=claims), fingerprint)
         connection = _open(database, fingerprint)
     if connection is None:
         raise UserError(f"{database}: expected the database just built, found another; run the command again")
@@ -171,7 +175,7 @@ def _open(database: Path, fingerprint: str) -> duckdb.DuckDBPyConnection | None:
     return connection
 
 
-def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -> None:
+def _build(database: Path, warehouse_dir: Path, fill: Fill, fingerprint: str) -> None:
     """Build the database in a folder of its own, then move it into place."""
     try:
         with temporary_folder(f"{database.name}.", database.parent) as folder:
@@ -181,15 +185,7 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
                 connection.execute("SET enable_progress_bar = false")
                 connection.execute(f"ATTACH {quoted(new)} AS perlayer")
                 connection.execute("USE perlayer")
-                create(connection)
-                for table in TABLES:
-                    _load(connection, table, warehouse_dir / f"{table}.parquet")
-                create_views(connection)
-                connection.execute("SET threads = 1")  # as whoever asks: the order of a sum decides its last digit
-                for view in WORKED_OUT:
-                    connection.execute(f"DROP VIEW {view}")
-                    connection.execute(sql(view).replace("VIEW", "TABLE"))
-                connection.execute(claims)
+                fill(connection, warehouse_dir)
                 connection.execute("CREATE SCHEMA internal")
                 connection.execute(f"CREATE TABLE internal.made_from AS SELECT {quoted(fingerprint)} AS fingerprint")
                 connection.execute("USE memory")
@@ -201,6 +197,18 @@ def _build(database: Path, warehouse_dir: Path, claims: str, fingerprint: str) -
         raise UserError(f"{database}: cannot be written: {error.strerror}") from None
     except duckdb.IOException as error:
         raise UserError(f"{database}: cannot be written: {first_line(error)}") from None
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, warehouse_dir: Path, claims: str) -> None:
+    create(connection)
+    for table in TABLES:
+        _load(connection, table, warehouse_dir / f"{table}.parquet")
+    create_views(connection)
+    connection.execute("SET threads = 1")  # as whoever asks: the order of a sum decides its last digit
+    for view in WORKED_OUT:
+        connection.execute(f"DROP VIEW {view}")
+        connection.execute(sql(view).replace("VIEW", "TABLE"))
+    connection.execute(claims)
 
 
 def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:

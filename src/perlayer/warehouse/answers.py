@@ -1,0 +1,73 @@
+"""The small tables and views of the database as files of their own, in git: a fresh clone answers from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+
+from perlayer.store import MANIFEST, fresh_folder, verified_files
+from perlayer.warehouse import database
+
+MOST_ROWS = 2000  # of a table that lies in git
+RELATIONS = """
+SELECT table_name AS name, comment FROM duckdb_tables() WHERE database_name = 'perlayer' AND schema_name = 'main'
+UNION ALL
+SELECT view_name, comment FROM duckdb_views()
+WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
+ORDER BY name
+"""
+COLUMNS = """
+SELECT column_name, comment FROM duckdb_columns()
+WHERE database_name = 'perlayer' AND schema_name = 'main' AND table_name = ? ORDER BY column_index
+"""
+
+
+def write_answers(connection: duckdb.DuckDBPyConnection, destination: Path) -> None:
+    """Write NAME.parquet of each table and view that is small, its rows in order, with what it and its columns mean.
+
+    Args:
+        connection: of the whole database, see `database.connect`.
+    """
+    import pyarrow.parquet as parquet
+
+    with fresh_folder(destination) as folder:
+        for name, comment in connection.execute(RELATIONS).fetchall():
+            if connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] > MOST_ROWS:
+                continue
+            table = connection.execute(f'SELECT * FROM "{name}" ORDER BY ALL').to_arrow_table()
+            columns = dict(connection.execute(COLUMNS, [name]).fetchall())
+            meaning = json.dumps({"comment": comment, "columns": columns})
+            parquet.write_table(
+                table.replace_schema_metadata({"meaning": meaning}), folder / f"{name}.parquet", compression="zstd"
+            )
+
+
+def only_answers(warehouse_dir: Path) -> Path | None:
+    """The folder of the small tables beside that of the warehouse, where they are all that there is; else None."""
+    folder = warehouse_dir.with_name("answers")
+    return folder if (folder / MANIFEST).exists() and not (warehouse_dir / MANIFEST).exists() else None
+
+
+def connect(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database of the small tables alone, read-only.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    return database.connect(folder, fill=_read)
+
+
+def _read(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
+    for path in verified_files(source, "*.parquet"):
+        connection.execute(f'CREATE TABLE "{path.stem}" AS FROM {database.rows_of(path)}')
+        found = f"SELECT value FROM parquet_kv_metadata({database.quoted(path)}) WHERE key = 'meaning'"
+        meaning = json.loads(connection.execute(found).fetchone()[0])
+        connection.execute(f'COMMENT ON TABLE "{path.stem}" IS {_literal(meaning["comment"])}')
+        for column, comment in meaning["columns"].items():
+            connection.execute(f'COMMENT ON COLUMN "{path.stem}"."{column}" IS {_literal(comment)}')
+
+
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else database.quoted(text)

@@ -1,0 +1,123 @@
+"""What is relied on of DVC's Python API, against the commands of DVC."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from toy_pipeline import Toy
+
+from perlayer import dvc_pipeline
+from perlayer.dvc_pipeline import Pipeline, StageFailed
+from perlayer.errors import UserError
+
+HOLDS = "import fcntl, os; f = open('.dvc/tmp/lock', 'w'); fcntl.flock(f, 2); f.write(f' {os.getpid()}'); f.flush(); "
+HOLDS += "print(os.getpid(), flush=True); input()"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return Toy(tmp_path_factory.mktemp("template"), new=True)
+
+
+@pytest.fixture
+def toy(template, tmp_path, monkeypatch):
+    import shutil
+
+    toy = Toy(shutil.copytree(template.folder, tmp_path, dirs_exist_ok=True))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", toy.environment()["PATH"])
+    monkeypatch.setattr(dvc_pipeline, "BUSY_PAUSE", 0.05)
+    return toy
+
+
+@pytest.fixture
+def pipeline(toy):
+    pipeline = Pipeline()
+    pipeline.needs()
+    return pipeline
+
+
+def test_the_graph_is_that_of_dvc_in_its_order(toy, pipeline):
+    needs = pipeline.needs()
+    listed = toy.dvc("stage", "list", "--all", "--name-only").split()
+    assert sorted(needs) == sorted(listed)
+    assert needs["collect"] == ["lens@a", "lens@b", "lens@c"] and needs["train@b"] == ["plan"] and needs["plan"] == []
+    assert all(list(needs).index(needed) < list(needs).index(name) for name in needs for needed in needs[name])
+
+
+def test_what_has_changed_is_what_dvc_status_says(toy, pipeline):
+    toy.dvc("repro", "train@a", "lens@b")
+    (toy.folder / "train_b").write_text("edited")
+    pipeline = Pipeline()
+    changed = {name for name in pipeline.needs() if pipeline.is_changed(name)}
+    assert changed == set(json.loads(toy.dvc("status", "--json"))) >= {"train@b", "train@c", "lens@b"}
+
+
+def test_a_stage_is_recorded_as_dvc_records_it_and_then_up_to_date(toy, pipeline):
+    assert pipeline.reproduce("plan", {}) is True
+    first = (toy.folder / "dvc.lock").read_text()
+    assert pipeline.reproduce("plan", {}) is False
+    (toy.folder / "dvc.lock").unlink()
+    toy.dvc("repro", "--single-item", "plan")
+    assert (toy.folder / "dvc.lock").read_text() == first
+
+
+def test_variables_are_given_to_the_command(toy, pipeline):
+    pipeline.reproduce("plan", {"CUDA_VISIBLE_DEVICES": "7"})
+    assert toy.ran["plan"][2] == "7"
+
+
+def test_what_fails_is_one_line_and_leaves_the_lock(toy, pipeline):
+    toy.touch("broken_plan")
+    with pytest.raises(StageFailed, match="^failed to run: python toy.py plan .*, exited with 1$"):
+        pipeline.reproduce("plan", {})
+    assert toy.dvc("stage", "list")  # which nobody keeps waiting
+
+
+@pytest.mark.parametrize("kind", ["flock", "hardlink"])
+def test_it_waits_for_the_lock_and_says_for_whom(toy, capfd, monkeypatch, kind):
+    monkeypatch.setattr(dvc_pipeline, "PATIENCE", 0.2)
+    if kind == "hardlink":
+        toy.dvc("config", "core.hardlink_lock", "true")
+        (toy.folder / ".dvc/tmp/lock").write_text("claimed\n")
+        ended = threading.Timer(2.0, (toy.folder / ".dvc/tmp/lock").unlink)
+        ended.start()
+        expected = f"waiting for the lock of DVC; where no DVC command runs, remove {toy.folder / '.dvc/tmp/lock'}\n"
+    else:
+        shell = ["sh", "-c", '"$0" "$@"; true', sys.executable, "-c", HOLDS]  # what this process starts is no other
+        holder = subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        number = int(holder.stdout.readline())
+        threading.Timer(1.0, holder.communicate, [b"\n"]).start()
+        expected = f"waiting for process {number} ({sys.executable} -c {HOLDS}), which has the lock of DVC\n"
+    begin = time.monotonic()
+    assert list(Pipeline().needs())
+    assert time.monotonic() - begin > 0.9
+    assert capfd.readouterr().err == expected
+
+
+def test_it_waits_for_files_that_another_dvc_command_uses(toy, pipeline, capfd):
+    record = toy.folder / ".dvc/tmp/rwlock"
+    with subprocess.Popen(["sleep", "60"]) as other:
+        record.write_text(json.dumps({"write": {str(toy.folder / "plan"): {"pid": other.pid, "cmd": "dvc repro"}}}))
+        threading.Timer(0.5, other.kill).start()
+        threading.Timer(0.5, other.wait).start()
+        assert pipeline.reproduce("plan", {}) is True
+    said = capfd.readouterr().err
+    assert said.count("plan: waiting for another DVC command") == 1 and f"(PID {other.pid}): dvc repro" in said
+
+
+@pytest.mark.parametrize("name", ["dvc.yaml", "params.yaml", "dvc.lock"])
+def test_what_dvc_cannot_read_is_one_line(toy, name):
+    (toy.folder / name).write_text("stages: [\n")
+    with pytest.raises(UserError, match=name) as error:
+        Pipeline().needs()
+    assert "\n" not in str(error.value)
+
+
+def test_outside_of_a_project_it_is_one_line(tmp_path_factory, monkeypatch):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    with pytest.raises(UserError, match="not inside of a DVC repository"):
+        Pipeline()
