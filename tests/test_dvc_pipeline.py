@@ -56,6 +56,24 @@ def test_what_has_changed_is_what_dvc_status_says(toy, pipeline):
     assert changed == set(json.loads(toy.dvc("status", "--json"))) >= {"train@b", "train@c", "lens@b"}
 
 
+def test_params_are_parsed_once_until_they_change(toy, monkeypatch):
+    loaded = []
+    from dvc.utils import serialize
+
+    real = serialize.load_path
+    monkeypatch.setattr(serialize, "load_path", lambda path, fs: loaded.append(path) or real(path, fs))
+    pipeline = (toy.folder / "dvc.yaml").read_text()
+    (toy.folder / "dvc.yaml").write_text(pipeline.replace("deps: [plan],", "deps: [plan], params: ['runs.${key}'],"))
+    toy.dvc("repro", "plan", "train@a", "train@b", "train@c")
+    pipeline = Pipeline()
+    trained = [name for name in pipeline.needs() if name.startswith("train")]
+    loaded.clear()
+    assert [pipeline.is_changed(name) for name in trained] == [False, False, False] and len(loaded) == 1
+    params = toy.folder / "params.yaml"
+    params.write_text(params.read_text().replace("seed: 1", "seed: 7"))
+    assert [pipeline.is_changed(name) for name in trained] == [False, True, False] and len(loaded) == 2
+
+
 def test_a_stage_is_recorded_as_dvc_records_it_and_then_up_to_date(toy, pipeline):
     assert pipeline.reproduce("plan", {}) is True
     first = (toy.folder / "dvc.lock").read_text()

@@ -1,8 +1,8 @@
 """DVC from inside: the graph of its stages, whether they are up to date, and the run of a stage.
 
-Nothing else calls DVC's Python API. What it relies on beyond `dvc.repo.Repo` is internal to DVC: `Repo.index.graph`,
-`Repo.lock`, `Repo.scm_context`, `Repo.cache`, and of a stage `addressing`, `deps`, `outs`, `changed`, `reproduce` and
-`dump`.
+Nothing else calls DVC's Python API. What it relies on beyond `dvc.repo.Repo` is internal to DVC: of that `index.graph`,
+`lock`, `scm_context` and `cache`, of a stage `addressing`, `deps`, `outs`, `changed`, `reproduce` and `dump`, and that
+params are read by `dvc.dependency.param.load_path`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ class Pipeline:
         from dvc.exceptions import DvcException
         from dvc.repo import Repo
 
+        _read_params_once()
         for name in ("dvc", "flufl.lock"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
@@ -144,6 +146,18 @@ class Pipeline:
                 time.sleep(BUSY_PAUSE)
             except (DvcException, OSError) as error:
                 raise StageFailed(_described(error)) from None
+
+
+def _read_params_once() -> None:
+    """Have DVC parse params.yaml once while it stays as it is, not once a stage, which is most of a look at all."""
+    from dvc.dependency import param
+    from dvc.utils.serialize import load_path
+
+    @lru_cache(maxsize=1)
+    def parsed(path: str, content: bytes, fs: Any) -> Any:
+        return load_path(path, fs)
+
+    param.load_path = lambda path, fs: parsed(path, Path(path).read_bytes(), fs)
 
 
 class _PatientLock:

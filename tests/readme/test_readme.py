@@ -88,7 +88,7 @@ def test_every_size_is_listed_with_its_shape():
 
 
 def test_every_path_exists():
-    kept = ("src/", "tests/", "stages/", "report/", "params.yaml", "constraints.txt", "dvc.yaml")
+    kept = ("docs/", "src/", "tests/", "stages/", "report/", "params.yaml", "constraints.txt", "dvc.yaml")
     paths = re.findall(r"\]\(([^)#:]+)\)|`((?:src|tests|stages)/[\w./]+)`", README)
     assert paths
     for link, code in paths:

@@ -36,7 +36,7 @@ def write_answers(connection: duckdb.DuckDBPyConnection, destination: Path) -> N
         for name, comment in connection.execute(RELATIONS).fetchall():
             if connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] > MOST_ROWS:
                 continue
-            table = connection.execute(f'SELECT * FROM "{name}" ORDER BY ALL').to_arrow_table()
+            table = connection.sql(f'SELECT * FROM "{name}" ORDER BY ALL').to_arrow_table()
             columns = dict(connection.execute(COLUMNS, [name]).fetchall())
             meaning = json.dumps({"comment": comment, "columns": columns})
             parquet.write_table(
