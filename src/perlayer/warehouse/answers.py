@@ -34,7 +34,8 @@ def write_answers(connection: duckdb.DuckDBPyConnection, destination: Path) -> N
 
     with fresh_folder(destination) as folder:
         for name, comment in connection.execute(RELATIONS).fetchall():
-            if connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] > MOST_ROWS:
+            ((rows,),) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()
+            if rows > MOST_ROWS:
                 continue
             table = connection.sql(f'SELECT * FROM "{name}" ORDER BY ALL').to_arrow_table()
             columns = dict(connection.execute(COLUMNS, [name]).fetchall())
