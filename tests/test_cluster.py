@@ -36,7 +36,7 @@ def toy(project):
 
 def test_stages_of_runs_go_elsewhere_and_come_back_by_the_cache(toy, cluster):
     said = toy.repro("--cluster", cluster)
-    assert said[-1].startswith("8 stages; ")
+    assert said[-1].startswith("8 of 8 stages ran; ")
     ran = {stage: Path(folder) for stage, (*_, folder) in toy.ran.items()}
     assert ran["plan"] == ran["collect"] == toy.folder
     clones = {ran[f"{kind}@{run}"] for kind in ("train", "lens") for run in "abc"}
@@ -86,7 +86,7 @@ def test_an_interruption_ends_what_runs_elsewhere(toy, cluster):
     assert process.returncode == 130 and said.splitlines()[-1].startswith("interrupted after 1 of 8 stages")
     assert not list((toy.folder / ".perlayer").glob("elsewhere/*"))  # their stages have ended
     toy.remove("held_train")
-    assert toy.repro("--cluster", cluster)[-1].startswith("7 stages")
+    assert toy.repro("--cluster", cluster)[-1].startswith("7 of 8 stages ran; ")
 
 
 @pytest.mark.parametrize("changed", ["params.yaml", "src/new.py"])

@@ -40,7 +40,7 @@ def test_each_stage_runs_once_after_what_it_needs_and_two_at_a_time(toy):
     (told,) = [line for line in said if line.startswith("question Q1")]
     assert told.endswith("has all its runs: `perlayer preview` writes the page of what is there")
     assert [line.split()[0] for line in said[:-1] if line != told] == [f"{number}/8" for number in range(1, 9)]
-    assert said[-1].startswith("8 stages; 0:") and said[-1].endswith("; the page: report/index.html")
+    assert said[-1].startswith("8 of 8 stages ran; 0:") and said[-1].endswith("; the page: report/index.html")
     assert json.loads(toy.dvc("status", "--json")) == {}
     assert toy.repro("--jobs", "2")[-1].startswith("everything is up to date; 0:0")
     assert len((toy.folder / "log").read_text().splitlines()) == 8
@@ -54,7 +54,7 @@ def test_a_change_runs_what_it_touches_alone_and_is_written_down_as_dvc_does(toy
     (toy.folder / "log").unlink()
     said = toy.repro("--jobs", "2")
     assert sorted(toy.ran) == ["lens@a", "lens@b", "lens@c"]  # which came out as before, so that collect has not run
-    assert said[-1].startswith("4 stages; 0:")
+    assert said[-1].startswith("3 of 8 stages ran; 0:")
     lock = (toy.folder / "dvc.lock").read_text()
     assert lock == before.replace("toy.py lens@a 0.1", "toy.py lens@a 0.2").replace(
         "toy.py lens@b 0.1", "toy.py lens@b 0.2"
@@ -93,7 +93,7 @@ def test_a_signal_ends_it_in_a_moment_and_starts_nothing(toy, number, whom):
     assert all(line.endswith(" may save what there is; a second interruption ends this at once") for line in waits)
     assert toy.processes() == []
     toy.remove("held_train")
-    assert toy.repro("--jobs", "2")[-1].startswith("7 stages")
+    assert toy.repro("--jobs", "2")[-1].startswith("7 of 8 stages ran; ")
 
 
 def test_make_is_interrupted_in_a_moment_and_goes_on(toy):
@@ -108,7 +108,7 @@ def test_make_is_interrupted_in_a_moment_and_goes_on(toy):
     assert toy.processes() == []
     toy.remove("held_train", ".venv")
     process = toy.make()
-    assert "\n7 stages; 0:" in process.communicate(timeout=PATIENCE)[0] and process.returncode == 0
+    assert "\n7 of 8 stages ran; 0:" in process.communicate(timeout=PATIENCE)[0] and process.returncode == 0
 
 
 def test_where_make_is_killed_all_ends(toy):
@@ -187,7 +187,7 @@ def test_other_dvc_commands_beside_it_cost_it_nothing(toy):
     toy.remove("held_train")
     time.sleep(1.5)
     lock.communicate("\n")
-    assert process.communicate(timeout=PATIENCE)[0].splitlines()[-1].startswith("8 stages")
+    assert process.communicate(timeout=PATIENCE)[0].splitlines()[-1].startswith("8 of 8 stages ran; ")
     assert process.returncode == 0
 
 

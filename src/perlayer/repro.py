@@ -105,6 +105,7 @@ class Crew:
     ):
         self.schedule, self.places, self.expected, self.interruption = schedule, places, expected, interruption
         self.awaited = set(awaited) & set(schedule.left)
+        self.ran: list[str] = []  # what was not up to date
         self.slots: list[Slot] = []
         self.display = Display(len(schedule.left))
 
@@ -148,7 +149,8 @@ class Crew:
                 self.schedule.end(stage, well=news.failure is None)
                 if not quiet or news.failure is None:
                     self.display.ended(stage, news)
-                if stage in self.awaited and self.awaited <= set(self.schedule.done):
+                self.ran += [stage] * news.had_work
+                if stage in self.awaited <= set(self.schedule.done) and self.awaited & set(self.ran):
                     self.display.say(
                         "question Q1 has all its runs: `perlayer preview` writes the page of what is there"
                     )
@@ -215,7 +217,8 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
             awaited = _first_answer(choices) if count else []
             expected = expected_seconds(needs, TIMINGS, choices["size"])
             with kept(), interruptible() as interruption:
-                Crew(schedule, places, expected, awaited, interruption).work()
+                crew = Crew(schedule, places, expected, awaited, interruption)
+                crew.work()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -231,7 +234,8 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
         out = f", and {len(schedule.left_out)} that need them did not run" if schedule.left_out else ""
         print(f"failed after {took}: {', '.join(schedule.failed)}{out}", file=sys.stderr)
         return 1
-    print(f"{f'{count} stages' if count else 'everything is up to date'}; {took}; the page: {PAGE}")
+    what = f"{len(crew.ran)} of {len(needs)} stages ran" if crew.ran else "everything is up to date"
+    print(f"{what}; {took}; the page: {PAGE}")
     return 0
 
 
