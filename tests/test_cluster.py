@@ -31,7 +31,8 @@ def toy(project):
     toy = Toy(project, new=True)
     for command in (["git", "add", "-A"], ["git", "commit", "-q", "-m", "toy"]):
         subprocess.run(command, cwd=project, check=True)
-    return toy
+    yield toy
+    toy.end()
 
 
 def test_stages_of_runs_go_elsewhere_and_come_back_by_the_cache(toy, cluster):

@@ -23,7 +23,9 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def toy(template, tmp_path):
-    return Toy(shutil.copytree(template, tmp_path, dirs_exist_ok=True))
+    toy = Toy(shutil.copytree(template, tmp_path, dirs_exist_ok=True))
+    yield toy
+    toy.end()
 
 
 def test_each_stage_runs_once_after_what_it_needs_and_two_at_a_time(toy):
@@ -167,7 +169,6 @@ def test_a_second_one_waits_for_the_first_and_has_nothing_to_do(toy):
     toy.remove("held_train")
     assert second.communicate(timeout=PATIENCE)[0].startswith("everything is up to date")
     assert (first.wait(), second.returncode) == (0, 0)
-    first.stdout.close()
 
 
 def test_other_dvc_commands_beside_it_cost_it_nothing(toy):

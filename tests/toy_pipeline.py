@@ -61,6 +61,7 @@ class Toy:
 
     def __init__(self, folder, new=False):
         self.folder = folder
+        self.started = []
         if not new:
             return
         for name, text in (("params.yaml", PARAMS), ("dvc.yaml", PIPELINE), ("toy.py", STAGE)):
@@ -82,7 +83,7 @@ class Toy:
         return self.popen("make", "--assume-old", "setup", "repro", "JOBS=2", MAKEFLAGS="", MAKELEVEL="")
 
     def popen(self, *words, **environment):
-        return subprocess.Popen(
+        process = subprocess.Popen(
             words,
             cwd=self.folder,
             env=self.environment(**environment),
@@ -91,6 +92,16 @@ class Toy:
             text=True,
             start_new_session=True,
         )
+        self.started.append(process)
+        return process
+
+    def end(self):
+        """End what a failed test may have left."""
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            process.stdout.close()
 
     def repro(self, *words, status=0, **environment):
         """The lines that it says."""

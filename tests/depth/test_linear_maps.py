@@ -161,7 +161,7 @@ def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards
         ({"mine": "baseline"}, "depth_maps.mine: expected a mapping of keys, found 'baseline'"),
         ({"mine": {"from": "baseline"}}, "depth_maps.mine.to: missing"),
         ({"mine": {"from": "baseline", "too": "shared"}}, "depth_maps.mine.too: unknown key; did you mean to?"),
-        ({"mine": {"from": "nobody", "to": "baseline"}}, "depth_maps.mine.from: expected the name of a run, found "),
+        ({"mine": {"from": "nobody", "to": "baseline"}}, "depth_maps.mine.from: expected names of runs, found "),
         ({"mine": {"from": "shared", "to": "shared"}}, "depth_maps.mine.to: expected another run than from, found "),
     ],
 )
