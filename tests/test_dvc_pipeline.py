@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from toy_pipeline import Toy
@@ -97,22 +96,25 @@ def test_what_fails_is_one_line_and_leaves_the_lock(toy, pipeline):
 
 @pytest.mark.parametrize("kind", ["flock", "hardlink"])
 def test_it_waits_for_the_lock_and_says_for_whom(toy, capfd, monkeypatch, kind):
-    monkeypatch.setattr(dvc_pipeline, "PATIENCE", 0.2)
+    lock = toy.folder / ".dvc/tmp/lock"
     if kind == "hardlink":
         toy.dvc("config", "core.hardlink_lock", "true")
-        (toy.folder / ".dvc/tmp/lock").write_text("claimed\n")
-        ended = threading.Timer(2.0, (toy.folder / ".dvc/tmp/lock").unlink)
-        ended.start()
-        expected = f"waiting for the lock of DVC; where no DVC command runs, remove {toy.folder / '.dvc/tmp/lock'}\n"
+        lock.write_text("claimed\n")
+        release = lock.unlink
+        expected = f"waiting for the lock of DVC; where no DVC command runs, remove {lock}\n"
     else:
         shell = ["sh", "-c", '"$0" "$@"; true', sys.executable, "-c", HOLDS]  # what this process starts is no other
         holder = subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         number = int(holder.stdout.readline())
-        threading.Timer(1.0, holder.communicate, [b"\n"]).start()
+
+        def release():
+            holder.communicate(b"\n")
+
         expected = f"waiting for process {number} ({sys.executable} -c {HOLDS}), which has the lock of DVC\n"
-    begin = time.monotonic()
+    real = dvc_pipeline._say_for_whom
+    monkeypatch.setattr(dvc_pipeline, "_say_for_whom", lambda lock: (real(lock), release())[0])
+    monkeypatch.setattr(dvc_pipeline, "PATIENCE", 0.2)
     assert list(Pipeline().needs())
-    assert time.monotonic() - begin > 0.9
     assert capfd.readouterr().err == expected
 
 
@@ -139,3 +141,28 @@ def test_outside_of_a_project_it_is_one_line(tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     with pytest.raises(UserError, match="not inside of a DVC repository"):
         Pipeline()
+
+
+def test_a_path_that_dvc_cannot_take_is_one_line(toy, tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("a") / "{b}"
+    folder.symlink_to(toy.folder)
+    monkeypatch.setattr("os.getcwd", lambda: str(folder))
+    with pytest.raises(UserError, match=r"^DVC expects a project whose path has no { and no }, found .*/{b}$"):
+        Pipeline()
+
+
+def test_a_database_of_dvc_that_is_none_is_one_line_which_says_where_it_lies(toy, tmp_path_factory, monkeypatch):
+    site = tmp_path_factory.mktemp("site")
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(site))
+    assert "plan" in Pipeline().needs()
+    databases = list(site.rglob("cache.db"))
+    assert databases
+    for database in databases:
+        database.write_bytes(b"garbage" * 100)
+    with pytest.raises((UserError, StageFailed)) as error:
+        pipeline = Pipeline()
+        pipeline.needs()
+        pipeline.is_changed("plan")
+    said = str(error.value)
+    assert "file is not a database" in said and said.endswith(f"what DVC keeps below {site} may be removed")
+    assert "\n" not in said

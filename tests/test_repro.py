@@ -135,6 +135,31 @@ def test_a_second_signal_ends_at_once_what_does_not_listen(toy):
     assert toy.processes() == []
 
 
+def test_no_process_but_that_of_the_stage_is_asked_to_end(toy):
+    """A stage that was killed has left its id, which may be that of another process by now."""
+    stage = (toy.folder / "toy.py").read_text()
+    (toy.folder / "toy.py").write_text(f"import time; time.sleep(2)\n{stage}")  # as long as a stage may take to begin
+    with subprocess.Popen(["sleep", "60"]) as other:
+        running = toy.folder / ".perlayer/running/plan"
+        running.parent.mkdir(parents=True)
+        running.write_text(str(other.pid))
+        toy.touch("held_plan")
+        process = toy.start("--jobs", "2")
+        time.sleep(2)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 143 and said.splitlines()[-1] == f"interrupted after 0 of 8 stages; {GOES_ON}"
+        assert other.poll() is None
+        other.kill()
+
+
+@pytest.mark.parametrize("reader", ["| head -n 1", ">/dev/full"])
+def test_where_nobody_reads_what_it_says_the_work_is_done(toy, reader):
+    words = f"{sys.executable} -m perlayer.repro --jobs 2 2>&1 {reader}"
+    toy.popen("sh", "-c", words).communicate(timeout=PATIENCE)
+    assert sorted(toy.ran) == sorted(ALL) and json.loads(toy.dvc("status", "--json")) == {}
+
+
 def test_whoever_is_killed_takes_along_what_it_has_started(toy):
     toy.touch("held_train", "stubborn")
     process = toy.start("--jobs", "2")

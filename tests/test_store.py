@@ -79,7 +79,8 @@ with fresh_folder({str(folder)!r}) as fresh:
 
 def test_every_flipped_byte_is_one_line_that_names_the_file_and_the_remedy(folder):
     """Exhaustive: each byte of each file in turn, the manifest's included."""
-    remedy = f"; remove {folder} and run `dvc repro`, which makes it anew"
+    remedy = f"; remove {folder} and run `dvc repro`, which makes it anew; should the same come back from DVC's cache, "
+    remedy += "`chmod -R u+w .dvc/cache/files` first has DVC look at that"
     for name, content in contents(folder).items():
         path = folder / name
         for position in range(len(content)):

@@ -124,3 +124,12 @@ def test_a_folder_that_is_gone_is_said(tmp_path):
     code = f"import os; os.chdir({str(tmp_path)!r}); os.rmdir({str(tmp_path)!r})\n"
     done = subprocess.run([sys.executable, "-c", code + SETTLE], env=os.environ, capture_output=True, text=True)
     assert done.stderr == "error: the working folder cannot be found: No such file or directory\n"
+
+
+def test_a_user_without_a_name_and_a_home_gets_both():
+    """As in a container that runs with the id of whoever started it."""
+    unknown = "import os, pwd\ndef unknown(uid): raise KeyError(uid)\npwd.getpwuid = unknown\n"
+    for name in ("HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        unknown += f"os.environ.pop({name!r}, None)\n"
+    said, _ = python(f"{unknown}{SETTLE}import getpass, pathlib\nprint(getpass.getuser(), pathlib.Path.home())")
+    assert said.decode() == f"{os.getuid()} /\n"

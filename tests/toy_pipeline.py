@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from perlayer.lifetimes import is_held
+
 ROOT = Path(__file__).parents[1]
 PARAMS = """size: smoke
 recipes: {smoke: {model: {layers: 2}}}
@@ -29,29 +31,27 @@ PIPELINE = """stages:
 # Behaves as stages do: its id stands in .perlayer/running, a signal ends it, it ends with what has started it.
 STAGE = """import os, signal, sys, time
 from pathlib import Path
-from perlayer.lifetimes import end_with_starter
+from perlayer.lifetimes import alone, end_with_starter
 from perlayer.progress import report
 
 stage, seconds, out = sys.argv[1:]
 flags = Path(os.environ.get("TOY", "."))  # the project, where this is a clone of it
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 end_with_starter()
-running = Path(".perlayer/running", stage)
-running.parent.mkdir(parents=True, exist_ok=True)
-running.write_text(str(os.getpid()))
-begin = time.time()
-while (flags / f"held_{stage.partition('@')[0]}").exists() or time.time() < begin + float(seconds):
-    try:
-        report(3, 10)
-        time.sleep(0.02)
-    except KeyboardInterrupt:
-        if not (flags / "stubborn").exists():
-            sys.exit(f"{stage}: interrupted")
-if (flags / f"broken_{stage}").exists():
-    sys.exit("error: it is broken")
-Path(out).write_text(stage)
-with open(flags / "log", "a") as log:
-    log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getcwd()}\\n")
+with alone(Path(".perlayer/running", stage), stage):
+    begin = time.time()
+    while (flags / f"held_{stage.partition('@')[0]}").exists() or time.time() < begin + float(seconds):
+        try:
+            report(3, 10)
+            time.sleep(0.02)
+        except KeyboardInterrupt:
+            if not (flags / "stubborn").exists():
+                sys.exit(f"{stage}: interrupted")
+    if (flags / f"broken_{stage}").exists():
+        sys.exit("error: it is broken")
+    Path(out).write_text(stage)
+    with open(flags / "log", "a") as log:
+        log.write(f"{stage} {begin} {time.time()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getcwd()}\\n")
 """
 PATIENCE = 60.0
 
@@ -132,7 +132,7 @@ class Toy:
     def wait_for(self, *stages):
         """Until some stages run."""
         deadline = time.monotonic() + PATIENCE
-        while not all((self.folder / ".perlayer/running" / stage).exists() for stage in stages):
+        while not all(is_held(self.folder / ".perlayer/running" / stage) for stage in stages):
             assert time.monotonic() < deadline, stages
             time.sleep(0.02)
 

@@ -7,7 +7,6 @@ come back, and the scratch folder, so that a training goes on elsewhere from the
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from perlayer.dvc_pipeline import Pipeline, StageFailed
 from perlayer.errors import UserError
-from perlayer.lifetimes import alone, tied
+from perlayer.lifetimes import alone, ask_to_end, tied
+from perlayer.stage import RUNNING
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -207,18 +207,10 @@ def _ended(process: subprocess.Popen, unit: Unit, clone: Path) -> str:
             said, _ = process.communicate(timeout=TICK)
             return said
         except subprocess.TimeoutExpired:
-            if unit.is_stopped and deadline is None:
+            if unit.is_stopped and deadline is None and ask_to_end(clone / RUNNING / unit.stage):
                 deadline = time.monotonic() + GRACE
-                _ask_to_end(clone / ".perlayer/running" / unit.stage)
             elif deadline is not None and time.monotonic() > deadline:
                 process.kill()
-
-
-def _ask_to_end(running: Path) -> None:
-    try:
-        os.kill(int(running.read_text()), signal.SIGTERM)
-    except (OSError, ValueError):  # it has not begun, or has just ended
-        pass
 
 
 def _threads(client: Client) -> int:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from perlayer.progress import read
 from perlayer.slots import Ended, progress_file
+
+
+class _Console(Console):
+    """One that falls silent where nobody reads any more; rich would end the process, and what runs with it."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
 
 
 class Display:
@@ -19,7 +27,7 @@ class Display:
     """
 
     def __init__(self, total: int, console: Console | None = None):
-        self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._console = console or _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
         columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn()
         self._bars = Progress(*columns, console=self._console, transient=True, refresh_per_second=4)
         self._total, self._done = total, 0
@@ -36,8 +44,9 @@ class Display:
             self._bars.stop()
 
     def say(self, line: str) -> None:
-        """Show a line."""
-        self._console.print(line)
+        """Show a line; where it cannot be written (a full disk), the work goes on all the same."""
+        with suppress(OSError):
+            self._console.print(line)
 
     def ended(self, stage: str, news: Ended) -> None:
         """Show that a stage has ended; one that was up to date is only counted."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
@@ -38,15 +39,17 @@ class Pipeline:
     """
 
     def __init__(self) -> None:
-        from dvc.exceptions import DvcException
         from dvc.repo import Repo
 
+        folder = os.getcwd()
+        if "{" in folder or "}" in folder:
+            raise UserError(f"DVC expects a project whose path has no {{ and no }}, found {folder}")
         _read_params_once()
         for name in ("dvc", "flufl.lock"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             self._repo = Repo()
-        except DvcException as error:
+        except Exception as error:  # DVC's own, the system's, and those of the databases that DVC keeps elsewhere
             raise UserError(_described(error)) from None
         self._repo.lock = _PatientLock(self._repo.lock)
         self._stages: dict[str, Any] = {}  # DVC's own, by name
@@ -63,13 +66,12 @@ class Pipeline:
         Raises:
             UserError: DVC cannot read dvc.yaml, params.yaml or dvc.lock.
         """
-        from dvc.exceptions import DvcException
         from dvc.repo.reproduce import get_active_graph, plan_repro
 
         try:
             with self.alone():
                 graph = get_active_graph(self._repo.index.graph)
-        except DvcException as error:
+        except Exception as error:
             raise UserError(_described(error)) from None
         order = plan_repro(graph)
         self._stages = {stage.addressing: stage for stage in order}
@@ -115,8 +117,6 @@ class Pipeline:
         Raises:
             StageFailed: the cache lacks it.
         """
-        from dvc.exceptions import DvcException
-
         outs = [out for stage in self._stages.values() for out in stage.outs]
         needed = {
             out.def_path
@@ -126,12 +126,11 @@ class Pipeline:
         }
         try:
             self._repo.checkout(targets=sorted(needed), force=True)
-        except (DvcException, OSError) as error:
+        except Exception as error:
             raise StageFailed(_described(error)) from None
 
     def _waiting(self, name: str, call) -> bool:
         """Call with a stage under DVC's lock, once no other DVC command uses the files of the stage."""
-        from dvc.exceptions import DvcException
         from dvc.lock import LockError
 
         said = False
@@ -144,7 +143,7 @@ class Pipeline:
                     print(f"{name}: waiting for another DVC command: {_described(error)}", file=sys.stderr)
                 said = True
                 time.sleep(BUSY_PAUSE)
-            except (DvcException, OSError) as error:
+            except Exception as error:
                 raise StageFailed(_described(error)) from None
 
 
@@ -218,9 +217,15 @@ def _say_for_whom(lock: Path) -> bool:
 
 
 def _described(error: BaseException) -> str:
-    """An error of DVC and what caused it, in one line."""
-    parts = []
-    while error is not None:
-        parts.append(" ".join(str(error).split()))
-        error = error.__cause__
+    """What DVC could not do and why, in one line."""
+    from dvc.dirs import site_cache_dir
+    from dvc.exceptions import DvcException
+
+    parts, at = [], error
+    while at is not None:
+        said = " ".join(str(at).split())
+        parts.append(said if isinstance(at, (DvcException, OSError)) else f"{type(at).__name__} in DVC: {said}")
+        at = at.__cause__
+    if isinstance(error, sqlite3.Error):
+        parts.append(f"what DVC keeps below {site_cache_dir()} may be removed")
     return ": ".join(dict.fromkeys(filter(None, parts)))

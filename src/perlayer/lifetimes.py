@@ -179,6 +179,18 @@ def _remove_if_dead(folder: Path) -> None:
         os.close(descriptor)
 
 
+def ask_to_end(path: Path) -> bool:
+    """Send SIGTERM to the process that holds the lock file `path`, see `alone`; says whether there is one.
+
+    The file that a killed process has left names whoever has its id by now.
+    """
+    with contextlib.suppress(OSError, ValueError):  # it has just begun, or ended
+        if is_held(path):
+            os.kill(int(path.read_text()), signal.SIGTERM)
+            return True
+    return False
+
+
 def is_held(path: Path) -> bool:
     """Whether a living process has locked a file."""
     try:

@@ -6,13 +6,12 @@ Killed at any moment, it goes on when it is started again.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import signal
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -25,10 +24,11 @@ from perlayer.dvc_files import kept, mend
 from perlayer.dvc_pipeline import Pipeline, StageFailed
 from perlayer.environment import Machine
 from perlayer.errors import UserError
-from perlayer.lifetimes import alone, end_with_starter
+from perlayer.lifetimes import alone, ask_to_end, end_with_starter
+from perlayer.output import say
 from perlayer.schedule import Schedule, expected_seconds, seconds_left
 from perlayer.slots import PROGRESSES, SIGNALS, Ended, Slot, environments
-from perlayer.stage import RUNNING, TIMINGS
+from perlayer.stage import RUNNING, TIMINGS, describe
 from perlayer.surroundings import settle
 from perlayer.warehouse.collect import set_aside
 
@@ -170,10 +170,7 @@ class Crew:
         deadline = time.monotonic() + GRACE
         while self.schedule.running and time.monotonic() < deadline:
             self._watch()
-            for stage in set(self.schedule.running) - asked:
-                with suppress(OSError, ValueError):  # it has not begun, or has just ended
-                    os.kill(int((RUNNING / stage).read_text()), signal.SIGTERM)
-                    asked.add(stage)
+            asked |= {stage for stage in set(self.schedule.running) - asked if ask_to_end(RUNNING / stage)}
 
 
 @contextmanager
@@ -222,6 +219,9 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"error: {describe(error)}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted; `make repro` goes on from here", file=sys.stderr)
         return 130
@@ -235,7 +235,7 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
         print(f"failed after {took}: {', '.join(schedule.failed)}{out}", file=sys.stderr)
         return 1
     what = f"{len(crew.ran)} of {len(needs)} stages ran" if crew.ran else "everything is up to date"
-    print(f"{what}; {took}; the page: {PAGE}")
+    say(f"{what}; {took}; the page: {PAGE}")
     return 0
 
 

@@ -144,6 +144,8 @@ def _work(connection: Connection, environment: dict[str, str]) -> None:
                     had_work = pipeline.reproduce(stage, {PROGRESS: str(progress_file(stage))})
                 except (StageFailed, UserError) as error:
                     failure = str(error)
+                except Exception as error:
+                    failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             progress_file(stage).unlink(missing_ok=True)
             tell(Ended(had_work, time.monotonic() - begin, failure))
 

@@ -174,7 +174,10 @@ def _folder_of(path: Path) -> Path:
 
 
 def _remedy(folder: str | Path) -> str:
-    return f"remove {folder} and run `dvc repro`, which makes it anew"
+    return (
+        f"remove {folder} and run `dvc repro`, which makes it anew; should the same come back from DVC's cache, "
+        "`chmod -R u+w .dvc/cache/files` first has DVC look at that"
+    )
 
 
 def _signature(path: Path) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ How a machine is to be used is said by `PERLAYER_*` (see `environment`), CUDA_VI
 
 from __future__ import annotations
 
+import getpass
 import os
 import sys
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ def settle(beside: Path | None = None) -> None:
     settled = settled_environment(os.environ)
     for name in set(os.environ) - set(settled):
         del os.environ[name]
-    os.environ.update(settled)
+    os.environ.update(settled | _who_and_where())
 
 
 def settled_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -89,6 +90,20 @@ def settled_environment(environment: Mapping[str, str]) -> dict[str, str]:
         if name.startswith(KEPT) or not name.startswith(tuple(removed))
     }
     return kept | FIXED
+
+
+def _who_and_where() -> dict[str, str]:
+    """A user and a home for libraries that ask for them, where a container runs as an id that has neither."""
+    found = {}
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):  # the latter since Python 3.13
+        found["USER"] = str(os.getuid())
+    try:
+        Path.home()
+    except RuntimeError:
+        found["HOME"] = os.sep
+    return found
 
 
 def is_launched(environment: Mapping[str, str]) -> bool:

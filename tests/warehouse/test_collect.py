@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import duckdb
 import made_up_results as made_up
@@ -10,7 +11,7 @@ from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
 from perlayer.store import fresh_folder
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import DISSECTING, collect, definitions
+from perlayer.warehouse.collect import DISSECTING, collect, definitions, set_aside
 
 SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
 
@@ -422,3 +423,15 @@ def test_names_of_the_ladder_are_no_names_of_other_things(tmp_path, section):
     params = {**made_up.params({"baseline": plain}), "ladder": ladder, section: {"narrow_plain": {}}}
     with pytest.raises(UserError, match=f"params.yaml: {section}: expected names that no run has, found 'narrow_plain"):
         collect(params, tmp_path, tmp_path / "warehouse")
+
+
+def test_results_that_nothing_names_are_set_aside_and_what_is_being_written_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    params = made_up.params({"baseline": made_up.RUNS["baseline"]})
+    stay = ["metrics/runs/baseline", "metrics/runs/.baseline.partial", "metrics/analyses/lens/baseline"]
+    go = ["metrics/runs/gone", "metrics/runs/.gone.partial", "metrics/analyses/lens/gone", "metrics/analyses/nothing"]
+    for folder in [*stay, *go]:
+        Path(folder).mkdir(parents=True)
+    assert {path.as_posix() for path in set_aside(params, "metrics")} == set(go)
+    assert all(Path(folder).exists() for folder in stay) and not any(Path(folder).exists() for folder in go)
+    assert all(Path(".perlayer/set_aside", Path(folder).relative_to("metrics")).exists() for folder in go)

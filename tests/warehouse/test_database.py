@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import duckdb
 import made_up_results as made_up
@@ -55,6 +57,16 @@ def test_it_may_lie_in_any_folder(tmp_path):
     collect(made_up.params(SOME), metrics, metrics / "warehouse")
     with database.connect(metrics / "warehouse") as connection:
         assert runs_in(connection) == sorted(SOME)
+
+
+def test_in_a_read_only_project_it_lies_among_temporary_files(gather, monkeypatch):
+    warehouse_dir = gather(SOME)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    for _ in range(2):
+        with database.connect(warehouse_dir) as connection:
+            assert runs_in(connection) == sorted(SOME)
+    assert not (warehouse_dir.parent / "perlayer.duckdb").exists()
+    assert len(list(Path(tempfile.gettempdir()).glob("perlayer-*.duckdb"))) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"\0" * 5000])

@@ -225,7 +225,8 @@ def set_aside(params: Mapping[str, Any], metrics_dir: str | Path) -> list[Path]:
     moved = []
     for folder, names in named.items():
         for left_behind in sorted(folder.glob("*")):
-            if left_behind.name not in names:
+            # A folder that is being written, or was when its stage was killed, goes when the stage writes it anew.
+            if left_behind.name.removeprefix(".").removesuffix(".partial") not in names:
                 destination = SET_ASIDE / left_behind.relative_to(metrics_dir)
                 destination.parent.mkdir(parents=True, exist_ok=True)
                 shutil.rmtree(destination, ignore_errors=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import tempfile
+import zlib
 from collections.abc import Callable
 from functools import partial
 from importlib import resources
@@ -120,7 +122,7 @@ def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = Non
         UserError: the tables are missing or damaged, or the database cannot be written.
     """
     warehouse_dir = Path(warehouse_dir)
-    database = warehouse_dir.parent / "perlayer.duckdb"
+    database = _place(warehouse_dir)
     fingerprint = _fingerprint(warehouse_dir, claims)
     connection = _open(database, fingerprint)
     if connection is None:
@@ -129,6 +131,15 @@ def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = Non
     if connection is None:
         raise UserError(f"{database}: expected the database just built, found another; run the command again")
     return connection
+
+
+def _place(warehouse_dir: Path) -> Path:
+    """Where the database lies: beside the tables, or among temporary files where that is read-only."""
+    beside = warehouse_dir.parent / "perlayer.duckdb"
+    if os.access(beside.parent, os.W_OK) or not beside.parent.exists():
+        return beside
+    project = zlib.crc32(os.fsencode(beside.absolute()))
+    return Path(tempfile.gettempdir(), f"perlayer-{os.getuid()}-{project:08x}.duckdb")
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
