@@ -25,7 +25,7 @@ from perlayer.lifetimes import is_held
 
 OUTS = ("data", "metrics", "report")
 PATIENCE = 1800  # seconds that one start may take
-LONGEST = 20.0  # seconds after a start at which a kill may fall
+LONGEST = 10.0  # seconds after a start at which a kill may fall
 TWO_OF_EACH = {
     "  separate: {residual: sandwich, readouts: separate, seed: 0}\n": "  separate: {residual: sandwich, readouts: "
     "separate, seed: 0}\n  probes: {residual: sandwich, readouts: probes, seed: 0}\n",
