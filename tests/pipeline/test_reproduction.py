@@ -186,7 +186,7 @@ def test_experiments_change_one_choice_or_add_a_run(finished):
 
 
 def test_one_key_of_every_size_can_be_overridden(finished):
-    # every name must be one that DVC's -S can address; the plan checks the choice without training
+    # names must be ones that DVC's -S can address; the plan checks the choice without training
     sizes = load(finished.folder / "params.yaml")["recipes"]
     try:
         choices = [word for size in sizes for word in ("-S", f"recipes.{size}.train.steps=2345")]
