@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -17,6 +18,7 @@ from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F
 from perlayer import cli  # noqa: E402
 from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
 from perlayer.algorithms.per_layer_loss.weighting import choices  # noqa: E402
+from perlayer.store import read_manifest  # noqa: E402
 from perlayer.training import settings as training_settings  # noqa: E402
 
 QUESTION = "SELECT layer, loss FROM final_loss WHERE run = 'separate' ORDER BY layer"
@@ -193,3 +195,20 @@ def test_list_of_one_table_or_view_shows_that_alone(project, capsys):
     assert cli.main(["query", "--list", "final_los"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: expected a table or a view (") and said.endswith("), found 'final_los'\n")
+
+
+def test_numbers_of_other_params_are_answered_with_a_word(project, capsys, monkeypatch):
+    about = {"params": {"size": "smoke", "runs": {"separate": {"seed": 1}}}}
+    real = read_manifest(project / "metrics/warehouse")
+    monkeypatch.setattr(
+        "perlayer.warehouse.database.read_manifest", lambda folder: dataclasses.replace(real, about=about)
+    )
+    for params, said in (
+        ("size: nano\n", "size was smoke, and params.yaml says nano"),
+        ("size: smoke\nruns: {separate: {seed: 7}}\n", "runs.separate.seed was 1, and params.yaml says 7"),
+        ("size: smoke\nruns: {separate: {seed: 1}}\n", None),
+    ):
+        (project / "params.yaml").write_text(params)
+        assert cli.main(["query", "SELECT 1 AS a"]) == 0
+        expected = f"answered from metrics/warehouse, where {said}; `dvc repro -s collect` reads anew\n" if said else ""
+        assert capsys.readouterr().err == expected

@@ -39,7 +39,7 @@ def test_a_terminal_has_a_bar_of_all_and_one_of_each_stage_that_runs(tmp_path, m
         display._bars.refresh()
         shown = screen.getvalue().split("all stages")[-1]
         assert "1 of 143" in shown and "left" not in shown and "train@a" not in shown
-        display.show([], 20.0)
+        display.show(["train@b"], 20.0)
         display._bars.refresh()
         assert "less than a minute left" in screen.getvalue().split("all stages")[-1]
 

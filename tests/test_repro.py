@@ -185,6 +185,20 @@ def test_a_slot_that_dies_fails_its_stage_alone(toy):
     assert sorted(toy.ran) == ["lens@b", "lens@c", "plan", "train@b", "train@c"]
 
 
+def test_after_an_edit_of_params_nothing_more_starts(toy):
+    toy.touch("held_train")
+    process = toy.start("--jobs", "2")
+    toy.wait_for("train@a", "train@b")
+    with (toy.folder / "params.yaml").open("a") as params:
+        params.write("# another choice\n")
+    toy.remove("held_train")
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert said.endswith("params.yaml has changed since the start; `make repro` again for what is left\n")
+    assert sorted(toy.ran) == ["plan", "train@a", "train@b"]
+    assert toy.repro("--jobs", "2")[-1].startswith("5 of 8 stages ran; ")
+
+
 def test_a_second_one_waits_for_the_first_and_has_nothing_to_do(toy):
     toy.touch("held_train")
     first = toy.start("--jobs", "2")

@@ -81,7 +81,7 @@ def _query(options: argparse.Namespace) -> int:
 
     from perlayer.questions import connect
     from perlayer.warehouse import answers
-    from perlayer.warehouse.database import first_line
+    from perlayer.warehouse.database import differing_params, first_line
 
     if options.sql is not None and not _is_unicode(options.sql):
         return _fail(f"expected SQL in UTF-8, found {ascii(options.sql)}", status=2)
@@ -98,10 +98,14 @@ def _query(options: argparse.Namespace) -> int:
                 names = [column[0] for column in connection.description]
                 FORMATS[options.format](names, _rows(connection), sys.stdout)
         except duckdb.Error as error:
-            small = isinstance(error, duckdb.CatalogException) and folder
-            more = "; this clone has the small tables, `make repro` or `dvc pull` brings the others" if small else ""
-            return _fail(first_line(error) + more, status=2)
+            lacking = answers.lacking(options.sql, connection) if folder else []
+            if lacking:
+                said = "not among the small tables of a clone; `make repro` or `dvc pull` brings it"
+                return _fail(f"{', '.join(lacking)}: {said}", status=2)
+            return _fail(first_line(error), status=2)
     sys.stdout.flush()
+    if not folder and (others := differing_params(WAREHOUSE)):
+        print(f"answered from {WAREHOUSE}, where {others}; `dvc repro -s collect` reads anew", file=sys.stderr)
     return 0
 
 

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perlayer.dvc_pipeline import Pipeline, StageFailed
+from perlayer.environment import PREFIX
 from perlayer.errors import UserError
 from perlayer.lifetimes import alone, ask_to_end, tied
+from perlayer.progress import PROGRESS
 from perlayer.stage import RUNNING
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 ADDRESS = "CLUSTER"  # environment variable: where the scheduler of the cluster is reached
 SLURM = "slurm"
@@ -44,6 +46,7 @@ class Unit:
     commit: str
     lock: str  # what dvc.lock holds, which the commit need not
     cache: str
+    environment: dict[str, str]  # how machines are to be used, see `perlayer.environment`
 
     @property
     def scratch(self) -> Path:
@@ -84,9 +87,12 @@ class Elsewhere:
 
         lock = Path("dvc.lock")
         commit = git("rev-parse", "HEAD").strip()
-        unit = Unit(stage, os.getcwd(), commit, lock.read_text() if lock.exists() else "", self._cache)
+        text = lock.read_text() if lock.exists() else ""
+        environment = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+        unit = Unit(stage, os.getcwd(), commit, text, self._cache, environment)
         for _ in range(TRIES):
             future = self._client.submit(run_in_clone, unit, resources=self._resources, pure=False, retries=0)
+            self._wait(future)
             try:
                 status, said = future.result()
             except (KilledWorker, FutureCancelledError):
@@ -97,6 +103,17 @@ class Elsewhere:
                 raise StageFailed(f"failed on a worker, with status {status}")
             return
         raise StageFailed(f"{TRIES} workers were lost on it")
+
+    def _wait(self, future: Future) -> None:
+        """Until it has ended, or is to end and nobody is at it."""
+        said = False
+        while not future.done():
+            time.sleep(TICK)
+            if STOP.exists() and not any(future.key in keys for keys in self._client.processing().values()):
+                raise StageFailed("interrupted")
+            if not said and not self._client.nthreads():
+                print("there is no worker; waiting for one", file=sys.stderr, flush=True)
+                said = True
 
 
 def connect(address: str) -> Client:
@@ -132,6 +149,8 @@ def cluster_at(where: str, jobs: int | None) -> Iterator[tuple[str, int]]:
             f"CLUSTER: expected a project without uncommitted changes, as workers clone it; found {changes}"
         )
     STOP.unlink(missing_ok=True)
+    if where != SLURM and "://" not in where:
+        raise UserError(f"CLUSTER: expected slurm or an address such as tcp://HOST:8786, found {where}")
     if where != SLURM:
         with connect(where) as client:
             yield where, jobs or _threads(client)
@@ -173,6 +192,7 @@ def run_in_clone(unit: Unit) -> tuple[int, str]:
         with subprocess.Popen(
             tied(sys.executable, "-m", "perlayer.cluster", unit.stage),
             cwd=clone,
+            env={**os.environ, **unit.environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -224,7 +244,7 @@ def main(stage: str) -> int:
         pipeline = Pipeline()
         pipeline.needs()
         pipeline.check_out(stage)
-        pipeline.reproduce(stage, {})
+        pipeline.reproduce(stage, {PROGRESS: os.devnull})  # nobody watches, and lines of steps are none of its log
     except (UserError, StageFailed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -71,7 +71,7 @@ class Display:
             if found := read(progress_file(stage)):
                 self._bars.update(bar, completed=found[0], total=found[1], state=f"{found[0]} of {found[1]}")
         state = f"{self._done} of {self._total}"
-        if left is not None:
+        if left is not None and running:
             state += f", {left / 60:.0f} min left" if left >= 60 else ", less than a minute left"
         self._bars.update(self._all, completed=self._done, state=state)
 

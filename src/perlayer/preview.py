@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from perlayer.errors import UserError
 from perlayer.lifetimes import alone
 from perlayer.questions import QUESTIONS, Question
 from perlayer.warehouse import database
@@ -25,8 +26,10 @@ def preview(params: Mapping[str, Any], metrics: Path = Path("metrics"), folder: 
         folder: where all of it goes.
 
     Raises:
-        UserError: results are damaged.
+        UserError: results are damaged, or there are none yet.
     """
+    if not any(Path(metrics, "runs").glob("*/layers.parquet")):
+        raise UserError("no run has ended yet; `make repro` trains them, and report/index.html is the page in git")
     from perlayer.report.page import report
     from perlayer.report.plot import plot
 

@@ -34,7 +34,7 @@ from perlayer.warehouse.collect import set_aside
 
 GRACE = 60.0  # seconds that interrupted stages may take to write what they need to go on
 TICK = 0.5  # seconds between two looks at how far stages are
-PAGE = Path("report/index.html")
+PAGE, PARAMS = Path("report/index.html"), Path("params.yaml")
 
 
 @dataclass
@@ -106,6 +106,8 @@ class Crew:
         self.schedule, self.places, self.expected, self.interruption = schedule, places, expected, interruption
         self.awaited = set(awaited) & set(schedule.left)
         self.ran: list[str] = []  # what was not up to date
+        self.params = PARAMS.read_bytes()
+        self.is_outdated = False  # whether params.yaml has changed since: what is left to do is another thing
         self.slots: list[Slot] = []
         self.display = Display(len(schedule.left))
 
@@ -114,7 +116,11 @@ class Crew:
         try:
             with self.display:
                 while self.schedule.left and self.interruption.signal is None:
-                    self._fill()
+                    self.is_outdated = self.is_outdated or PARAMS.read_bytes() != self.params
+                    if self.is_outdated and not self.schedule.running:
+                        break
+                    if not self.is_outdated:
+                        self._fill()
                     self._watch()
                 if self.schedule.running:
                     self._interrupt()
@@ -230,6 +236,9 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
         done = f"{len(schedule.done)} of {count} stages"
         print(f"interrupted after {done}; `make repro` goes on from here", file=sys.stderr)
         return interruption.status
+    if crew.is_outdated:
+        print(f"{PARAMS} has changed since the start; `make repro` again for what is left", file=sys.stderr)
+        return 1
     if schedule.failed:
         out = f", and {len(schedule.left_out)} that need them did not run" if schedule.left_out else ""
         print(f"failed after {took}: {', '.join(schedule.failed)}{out}", file=sys.stderr)

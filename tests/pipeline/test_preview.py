@@ -3,7 +3,10 @@
 import json
 import shutil
 
+import pytest
+
 from perlayer import preview as module
+from perlayer.errors import UserError
 from perlayer.params import load
 from perlayer.preview import first_answer, preview
 
@@ -26,3 +29,8 @@ def test_a_preview_of_all_is_the_page_and_changes_no_out(finished, monkeypatch):
 
 def test_the_first_answer_waits_for_the_runs_of_the_first_question(finished):
     assert first_answer(load(finished.folder / "params.yaml")) == ["train@baseline", "train@separate"]
+
+
+def test_before_any_run_has_ended_it_says_so(finished, tmp_path):
+    with pytest.raises(UserError, match="^no run has ended yet; `make repro` trains them"):
+        preview(load(finished.folder / "params.yaml"), tmp_path)

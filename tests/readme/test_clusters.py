@@ -15,9 +15,9 @@ echo "$(basename "$0") $*" >> "$NOTES"
 """
 STAND_INS = {
     "dask": NOTES + "exec sleep 60\n",
-    "srun": NOTES + 'trap "kill 0" TERM; "$@" & "$@" & wait\n',
+    "srun": NOTES + '"$@" & one=$!; "$@" & two=$!; trap "kill $one $two" TERM; wait\n',
     "make": NOTES + 'trap "echo saved >> $NOTES; exit 143" TERM; for _ in $(seq 100); do sleep 0.1; '
-    '[ -e done ] && exit "$(cat done)"; done\n',
+    '[ -s done ] && exit "$(cat done)"; done\n',
 }
 
 

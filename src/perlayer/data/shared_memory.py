@@ -25,7 +25,8 @@ def starting_to_read(needed: int) -> Iterator[None]:
     """Let one run at a time start streaming on this machine, with all its processes.
 
     Streaming looks for the first free name in shared memory and then takes it; two runs that look at once would take
-    the same. What no living process has in use there is removed first.
+    the same. What no living process has in use there is removed first. A run on several machines takes its turn on one
+    after the other, by name, as every other does: else two could wait for each other for ever.
 
     Args:
         needed: bytes of shared memory that the run takes.
@@ -36,14 +37,25 @@ def starting_to_read(needed: int) -> Iterator[None]:
     import torch.distributed as distributed
 
     place = MEMORY if MEMORY.is_dir() else Path("/tmp")  # where every run finds it, whatever its TMPDIR
+    several = distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
     with contextlib.ExitStack() as held:
-        if os.environ.get("LOCAL_RANK", "0") == "0":
-            held.enter_context(alone(place / f"perlayer-{os.getuid()}.lock", "starting to read shards", PATIENCE))
-            remove_dead_blocks()
-            require_room(needed)
-        if distributed.is_available() and distributed.is_initialized():
-            distributed.barrier()
+        for is_turn in _turns() if several else [True]:
+            if is_turn:
+                held.enter_context(alone(place / f"perlayer-{os.getuid()}.lock", "starting to read shards", PATIENCE))
+                remove_dead_blocks()
+                require_room(needed)
+            if several:
+                distributed.barrier()
         yield
+
+
+def _turns() -> list[bool]:
+    """For each machine of the run, in order of name, whether this is the process that speaks for it."""
+    import torch.distributed as distributed
+
+    machines: list[str | None] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(machines, os.uname().nodename)
+    return [machines.index(machine) == distributed.get_rank() for machine in sorted(set(machines))]
 
 
 def bytes_needed(sequences: int, shards: int, batch: int, processes: int, workers: int, sequence_bytes: int) -> int:

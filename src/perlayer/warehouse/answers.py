@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -49,6 +50,12 @@ def only_answers(warehouse_dir: Path) -> Path | None:
     """The folder of the small tables beside that of the warehouse, where they are all that there is; else None."""
     folder = warehouse_dir.with_name("answers")
     return folder if (folder / MANIFEST).exists() and not (warehouse_dir / MANIFEST).exists() else None
+
+
+def lacking(statement: str, connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The tables and views of the whole database that a statement names and the small tables do not hold."""
+    here = {name for name, _ in connection.execute(RELATIONS).fetchall()}
+    return sorted({*database.TABLES, *database.VIEWS, "claims"} & set(re.findall(r"\w+", statement)) - here)
 
 
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:

@@ -133,6 +133,23 @@ def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = Non
     return connection
 
 
+def differing_params(warehouse_dir: Path) -> str:
+    """How params.yaml of the working folder differs from what the tables were collected with; empty if it does not."""
+    from perlayer import params
+    from perlayer.provenance import different_params
+
+    try:
+        about, now = read_manifest(warehouse_dir).about, params.load()
+    except (OSError, UserError):
+        return ""  # no project here
+    size = about.get("params", {}).get("size", now["size"])
+    if size != now["size"]:
+        return f"size was {size}, and params.yaml says {now['size']}"
+    differences = different_params(about, now)
+    more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
+    return f"{differences[0]}{more}" if differences else ""
+
+
 def _place(warehouse_dir: Path) -> Path:
     """Where the database lies: beside the tables, or among temporary files where that is read-only."""
     beside = warehouse_dir.parent / "perlayer.duckdb"
