@@ -18,6 +18,7 @@ from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F
 from perlayer import cli  # noqa: E402
 from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
 from perlayer.algorithms.per_layer_loss.weighting import choices  # noqa: E402
+from perlayer.params import load  # noqa: E402
 from perlayer.store import read_manifest  # noqa: E402
 from perlayer.training import settings as training_settings  # noqa: E402
 
@@ -198,17 +199,22 @@ def test_list_of_one_table_or_view_shows_that_alone(project, capsys):
 
 
 def test_numbers_of_other_params_are_answered_with_a_word(project, capsys, monkeypatch):
-    about = {"params": {"size": "smoke", "runs": {"separate": {"seed": 1}}}}
+    runs = load(Path(__file__).parents[1] / "params.yaml")["runs"]
+    about = {"params": {"size": "smoke", "runs": {**runs, "separate": {**runs["separate"], "seed": 1}}}}
     real = read_manifest(project / "metrics/warehouse")
     monkeypatch.setattr(
         "perlayer.warehouse.database.read_manifest", lambda folder: dataclasses.replace(real, about=about)
     )
-    for params, said in (
-        ("size: nano\n", "size was smoke, and params.yaml says nano"),
-        ("size: smoke\nruns: {separate: {seed: 7}}\n", "runs.separate.seed was 1, and params.yaml says 7"),
-        ("size: smoke\nruns: {separate: {seed: 1}}\n", None),
+    text = (Path(__file__).parents[1] / "params.yaml").read_text()
+    for size, said in (
+        ("nano", "size was smoke, and params.yaml says nano"),
+        ("smoke", "runs.separate.seed was 1, and params.yaml says 0"),
     ):
-        (project / "params.yaml").write_text(params)
+        (project / "params.yaml").write_text(re.sub(r"^size: \w+", f"size: {size}", text, flags=re.MULTILINE))
         assert cli.main(["query", "SELECT 1 AS a"]) == 0
-        expected = f"answered from metrics/warehouse, where {said}; `dvc repro -s collect` reads anew\n" if said else ""
-        assert capsys.readouterr().err == expected
+        assert capsys.readouterr().err == (
+            f"answered from metrics/warehouse, where {said}; `dvc repro -s collect` reads anew\n"
+        )
+    (project / "params.yaml").unlink()
+    assert cli.main(["query", "SELECT 1 AS a"]) == 0
+    assert capsys.readouterr().err == ""
