@@ -23,6 +23,7 @@ from perlayer.store import require_writable
 TIMINGS, RUNNING = Path(".perlayer/timings"), Path(".perlayer/running")  # RUNNING/STAGE holds the id of its process
 LONGEST = 2000  # characters of a line of error
 LOADED = tuple(EXTENSION_SUFFIXES)  # of modules that the system loads
+CONNECTIONS = ("gloo", "NCCL")  # which torch names where one between processes is lost
 NO_MEMORY = "DefaultCPUAllocator"  # what torch names where there is none
 
 
@@ -72,6 +73,8 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
             raise
         return _fail(f"error: {error.path}: the system cannot load it: {error}")
     except (MemoryError, RuntimeError) as error:
+        if "RANK" in os.environ and any(name in str(error) for name in CONNECTIONS):
+            return _fail(f"error: another of the training processes has ended: {str(error).splitlines()[0]}")
         if isinstance(error, RuntimeError) and NO_MEMORY not in str(error):
             raise
         return _fail("error: there is not as much memory as this takes, or a limit is set (ulimit -v)")

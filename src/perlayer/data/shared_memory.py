@@ -32,7 +32,7 @@ def starting_to_read(needed: int) -> Iterator[None]:
         needed: bytes of shared memory that the run takes.
 
     Raises:
-        UserError: so much is not free.
+        UserError: so much is not free, or a run was launched twice on a machine.
     """
     import torch.distributed as distributed
 
@@ -53,8 +53,14 @@ def _turns() -> list[bool]:
     """For each machine of the run, in order of name, whether this is the process that speaks for it."""
     import torch.distributed as distributed
 
-    machines: list[str | None] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(machines, os.uname().nodename)
+    processes: list[tuple[str, str] | None] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(processes, (os.uname().nodename, os.environ["LOCAL_RANK"]))
+    machines = [machine for machine, _ in processes]
+    if len(set(processes)) < len(processes):
+        twice = next(machine for machine, rank in processes if processes.count((machine, rank)) > 1)
+        raise UserError(
+            f"expected one launcher on each machine, found several on {twice}; --nproc starts several processes"
+        )
     return [machines.index(machine) == distributed.get_rank() for machine in sorted(set(machines))]
 
 

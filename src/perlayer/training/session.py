@@ -33,7 +33,6 @@ from perlayer.training.scratch import described, scratch_folder, start_scratch
 
 CHECKPOINTS_A_RUN = 10
 LOADER = "DataLoader worker"  # how torch begins what it says of one that was killed
-CONNECTIONS = ("gloo", "NCCL")  # which torch names where one between processes is lost
 CHECKPOINT_WRITERS = ("PytorchStreamWriter", "inline_container")  # torch names one of them where a disk is full
 
 
@@ -187,8 +186,7 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
 
     Raises:
         KeyboardInterrupt: this process was asked to end, and has written a checkpoint.
-        UserError: a loss is not finite, the GPU's memory or the disk is full, a loader's worker or another process of
-            the training was killed.
+        UserError: a loss is not finite, the GPU's memory or the disk is full, a loader's worker was killed.
     """
     if trainer.state.timestamp.batch.value >= work.steps:
         return
@@ -201,9 +199,6 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
             "GPU; expected fewer in PERLAYER_MICROBATCH"
         ) from None
     except RuntimeError as error:
-        if dist.get_world_size() > 1 and any(name in str(error) for name in CONNECTIONS):
-            said = str(error).splitlines()[0]
-            raise UserError(f"run {work.name}: another of its training processes has ended: {said}") from None
         if str(error).startswith(LOADER):
             raise UserError(f"run {work.name}: {str(error).splitlines()[0]}; is the memory full?") from None
         if not any(name in str(error) for name in CHECKPOINT_WRITERS):
