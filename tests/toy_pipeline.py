@@ -91,6 +91,7 @@ class Toy:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=_listen,
         )
         self.started.append(process)
         return process
@@ -150,6 +151,11 @@ class Toy:
                     yield (process / "cmdline").read_text().replace("\0", " ")
             except OSError:
                 pass
+
+
+def _listen():
+    for number in (signal.SIGINT, signal.SIGHUP):  # which tests that run in the background, or under nohup, ignore
+        signal.signal(number, signal.SIG_DFL)
 
 
 def interrupt(process, number=signal.SIGINT):
