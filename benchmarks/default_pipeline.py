@@ -60,7 +60,6 @@ def row_of(name: str, bound: float, stages: Iterable[str], root: Path, needed: I
     counted: list[Timing] = []
     faults: dict[str, list[str]] = {}
     for stage in stages:
-        # a stage of two arguments writes down ladder@RUNG@RUN, and DVC calls it ladder@RUNG-RUN
         timing = read_timing(root / TIMINGS / f"{stage}.json")
         fault = "not timed" if timing is None else stale(timing, root)
         if fault is None:

@@ -180,28 +180,19 @@ FORMATS = {"table": _print_table, "csv": _print_csv, "json": _print_json}
 
 def _print_meanings(connection: Any, wanted: Any, out: TextIO) -> int:
     """Every table and view, or the one that is wanted, with its columns, types and meanings."""
-    relations = connection.execute(
-        """SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables()
-        WHERE database_name = 'perlayer' AND schema_name = 'main'
-        UNION ALL
-        SELECT view_name, 'view', comment FROM duckdb_views()
-        WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
-        ORDER BY kind, name"""
-    ).fetchall()
+    from perlayer.warehouse.database import columns, relations
+
+    found = relations(connection)
     if wanted is not ALL:
-        names = [name for name, *_ in relations]
+        names = [name for name, *_ in found]
         if wanted not in names:
             return _fail(f"expected a table or a view ({', '.join(names)}), found {wanted!r}", status=2)
-        relations = [relations[names.index(wanted)]]
-    for number, (name, kind, meaning) in enumerate(relations):
+        found = [found[names.index(wanted)]]
+    for number, (name, kind, meaning) in enumerate(found):
         out.write(f"{chr(10) if number else ''}{name} ({kind}): {meaning or ''}\n")
-        columns = connection.execute(
-            """SELECT column_name, lower(data_type), comment FROM duckdb_columns()
-            WHERE database_name = 'perlayer' AND schema_name = 'main' AND table_name = ? ORDER BY column_index""",
-            [name],
-        ).fetchall()
-        width = max(len(column) for column, _, _ in columns)
-        for column, kind, meaning in columns:
+        described = columns(connection, name)
+        width = max(len(column) for column, _, _ in described)
+        for column, kind, meaning in described:
             out.write(f"  {column:<{width}}  {kind:<8}  {meaning or ''}\n")
     return 0
 

@@ -22,6 +22,7 @@ from perlayer.errors import UserError
 from perlayer.lifetimes import alone, ask_to_end, tied
 from perlayer.progress import PROGRESS
 from perlayer.stage import RUNNING
+from perlayer.training.scratch import SCRATCH
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 ADDRESS = "CLUSTER"  # environment variable: where the scheduler of the cluster is reached
 SLURM = "slurm"
 CODE = ("src", "stages", "dvc.yaml", "params.yaml", "constraints.txt")  # what decides what a stage computes
-SCRATCH, STOP = Path(".perlayer/scratch"), Path(".perlayer/stop")
+STOP = Path(".perlayer/stop")
+NOT_INSTALLED = "CLUSTER: needs `pip install -c constraints.txt -e '.[cluster]'`"
 TRIES = 3  # of a stage whose worker is lost
 ANSWER = 10.0  # seconds that a scheduler may take to answer
 PATIENCE = 60.0  # seconds that the first worker may take to come
@@ -125,7 +127,7 @@ def connect(address: str) -> Client:
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise UserError("CLUSTER: needs `pip install -c constraints.txt -e '.[cluster]'`") from None
+        raise UserError(NOT_INSTALLED) from None
     try:
         return Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -161,7 +163,7 @@ def cluster_at(where: str, jobs: int | None) -> Iterator[tuple[str, int]]:
         import dask
         from dask_jobqueue import SLURMCluster
     except ModuleNotFoundError:
-        raise UserError("CLUSTER: needs `pip install -c constraints.txt -e '.[cluster]'`") from None
+        raise UserError(NOT_INSTALLED) from None
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), SLURMCluster() as cluster:
         cluster.scale(jobs=jobs)
         yield cluster.scheduler_address, jobs

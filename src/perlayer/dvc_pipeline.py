@@ -7,14 +7,13 @@ params are read by `dvc.dependency.param.load_path`.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -57,7 +56,7 @@ class Pipeline:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold DVC's lock, for which this waits: no other DVC command works meanwhile."""
-        with contextlib.nullcontext() if self._repo.lock.is_locked else self._repo.lock:
+        with nullcontext() if self._repo.lock.is_locked else self._repo.lock:
             yield
 
     def needs(self) -> dict[str, list[str]]:

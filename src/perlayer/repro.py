@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perlayer import params
-from perlayer.cluster import ADDRESS, STOP, cluster_at
+from perlayer.cluster import ADDRESS, GRACE, STOP, cluster_at
 from perlayer.display import Display, duration
 from perlayer.dvc_files import kept, mend
 from perlayer.dvc_pipeline import Pipeline, StageFailed
@@ -32,7 +32,6 @@ from perlayer.stage import RUNNING, TIMINGS, describe
 from perlayer.surroundings import settle
 from perlayer.warehouse.collect import set_aside
 
-GRACE = 60.0  # seconds that interrupted stages may take to write what they need to go on
 TICK = 0.5  # seconds between two looks at how far stages are
 PAGE, PARAMS = Path("report/index.html"), Path("params.yaml")
 
@@ -42,11 +41,6 @@ class Interruption:
     """Whether this process was asked to end, and by which signal."""
 
     signal: int | None = None
-
-    @property
-    def status(self) -> int:
-        """The exit status that says which signal it was."""
-        return 128 + self.signal
 
 
 @contextmanager
@@ -235,7 +229,7 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
     if interruption.signal is not None:
         done = f"{len(schedule.done)} of {count} stages"
         print(f"interrupted after {done}; `make repro` goes on from here", file=sys.stderr)
-        return interruption.status
+        return 128 + interruption.signal
     if crew.is_outdated:
         print(f"{PARAMS} has changed since the start; `make repro` again for what is left", file=sys.stderr)
         return 1

@@ -12,17 +12,6 @@ from perlayer.store import MANIFEST, fresh_folder, verified_files
 from perlayer.warehouse import database
 
 MOST_ROWS = 2000  # of a table that lies in git
-RELATIONS = """
-SELECT table_name AS name, comment FROM duckdb_tables() WHERE database_name = 'perlayer' AND schema_name = 'main'
-UNION ALL
-SELECT view_name, comment FROM duckdb_views()
-WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
-ORDER BY name
-"""
-COLUMNS = """
-SELECT column_name, comment FROM duckdb_columns()
-WHERE database_name = 'perlayer' AND schema_name = 'main' AND table_name = ? ORDER BY column_index
-"""
 
 
 def write_answers(connection: duckdb.DuckDBPyConnection, destination: Path) -> None:
@@ -34,12 +23,12 @@ def write_answers(connection: duckdb.DuckDBPyConnection, destination: Path) -> N
     import pyarrow.parquet as parquet
 
     with fresh_folder(destination) as folder:
-        for name, comment in connection.execute(RELATIONS).fetchall():
+        for name, _, comment in database.relations(connection):
             ((rows,),) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()
             if rows > MOST_ROWS:
                 continue
             table = connection.sql(f'SELECT * FROM "{name}" ORDER BY ALL').to_arrow_table()
-            columns = dict(connection.execute(COLUMNS, [name]).fetchall())
+            columns = {column: meaning for column, _, meaning in database.columns(connection, name)}
             meaning = json.dumps({"comment": comment, "columns": columns})
             parquet.write_table(
                 table.replace_schema_metadata({"meaning": meaning}), folder / f"{name}.parquet", compression="zstd"
@@ -54,7 +43,7 @@ def only_answers(warehouse_dir: Path) -> Path | None:
 
 def lacking(statement: str, connection: duckdb.DuckDBPyConnection) -> list[str]:
     """The tables and views of the whole database that a statement names and the small tables do not hold."""
-    here = {name for name, _ in connection.execute(RELATIONS).fetchall()}
+    here = {name for name, *_ in database.relations(connection)}
     return sorted({*database.TABLES, *database.VIEWS, "claims"} & set(re.findall(r"\w+", statement)) - here)
 
 

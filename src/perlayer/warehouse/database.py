@@ -133,6 +133,27 @@ def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = Non
     return connection
 
 
+def relations(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str | None]]:
+    """Each table and view of the database by name: name, `table` or `view`, and what it means; tables come first."""
+    return connection.execute(
+        """SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables()
+        WHERE database_name = 'perlayer' AND schema_name = 'main'
+        UNION ALL
+        SELECT view_name, 'view', comment FROM duckdb_views()
+        WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
+        ORDER BY kind, name"""
+    ).fetchall()
+
+
+def columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str, str | None]]:
+    """Each column of a table or view, in order: its name, its type and what it means."""
+    return connection.execute(
+        """SELECT column_name, lower(data_type), comment FROM duckdb_columns()
+        WHERE database_name = 'perlayer' AND schema_name = 'main' AND table_name = ? ORDER BY column_index""",
+        [name],
+    ).fetchall()
+
+
 def differing_params(warehouse_dir: Path) -> str:
     """How params.yaml of the working folder differs from what the tables were collected with; empty if it does not."""
     from perlayer import params
