@@ -22,9 +22,9 @@ from perlayer.optim.groups import auxiliary_groups, parameter_groups
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import parse
+from perlayer.process import prepare_process
 from perlayer.training.compilation import compiled_layer
 from perlayer.training.composer_model import PerLayerModel
-from perlayer.training.process import prepare_process
 from perlayer.training.settings import TrainSettings
 
 RESIDUAL, SEED = "sandwich", 0

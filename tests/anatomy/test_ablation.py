@@ -105,7 +105,7 @@ def test_every_degradation_has_an_interval_around_it(model):
 
 def test_importance_is_the_degradation_of_each_layer_in_order(model, tmp_path):
     by_hand, _, numbers = model
-    table = dissections_table("mine", "tiny", "ablation", list(reversed(numbers)))
+    table = dissections_table("mine", "tiny", {"ablation": list(reversed(numbers))})
     expected = [found_of(numbers, "neighbour_average")[layer, None] for layer in range(1, LAYERS + 1)]
     assert importance_of(table).importance == expected
     with fresh_folder(tmp_path / "anatomy") as folder:
@@ -115,9 +115,9 @@ def test_importance_is_the_degradation_of_each_layer_in_order(model, tmp_path):
     assert written == {"importance": expected, "excluded": importance_of(table).excluded}
     short = [one for one in numbers if one.layer != 2]
     with pytest.raises(UserError, match=r"expected the degradation .* of each layer from 1, found layers \[1, 3\]"):
-        importance_of(dissections_table("mine", "tiny", "ablation", short))
+        importance_of(dissections_table("mine", "tiny", {"ablation": short}))
     with pytest.raises(UserError, match=r"found layers \[\]"):
-        importance_of(dissections_table("mine", "tiny", "other", numbers))
+        importance_of(dissections_table("mine", "tiny", {"other": numbers}))
 
 
 def test_layers_that_do_harm_beyond_doubt_are_excluded():
@@ -128,7 +128,7 @@ def test_layers_that_do_harm_beyond_doubt_are_excluded():
         for layer, values in degradation.items()
         for stat, value in zip(("mean", "low", "high"), values)
     ]
-    found = importance_of(dissections_table("mine", "tiny", "ablation", numbers))
+    found = importance_of(dissections_table("mine", "tiny", {"ablation": numbers}))
     assert (found.importance, found.excluded) == ([-2.0, -2.0, -0.4, 50.0], [1])
 
 
@@ -168,4 +168,4 @@ def test_a_model_of_one_layer_has_no_neighbours():
     assert all(isinstance(one, Number) for one in numbers)
     # nor an average of them: it is as important as skipping it says
     skipped = found_of(numbers, "skip")[1, None]
-    assert importance_of(dissections_table("mine", "tiny", "ablation", numbers)).importance == [skipped]
+    assert importance_of(dissections_table("mine", "tiny", {"ablation": numbers})).importance == [skipped]

@@ -8,7 +8,7 @@ from edited import settings
 from perlayer.anatomy.analyses import anatomize_run
 from perlayer.anatomy.importance import importance_of
 from perlayer.anatomy.published import anatomize_published
-from perlayer.depth.tables import SCHEMA
+from perlayer.depth.tables import DissectionNumber
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
@@ -18,6 +18,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
+from perlayer.tables import schema_of
 
 DIAGNOSTICS = {"ablation", "predictability", "replacement", "structure", "manipulation", "recovery"}
 MACHINE = Machine(device="cpu", compile="off")
@@ -50,7 +51,7 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
     paths = [anatomized(tmp_path / name, small_shards) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     table = parquet.read_table(paths[0])
-    assert table.schema.equals(SCHEMA)
+    assert table.schema.equals(schema_of(DissectionNumber))
     rows = table.to_pylist()
     assert {(row["run"], row["size"]) for row in rows} == {("mine", "tiny")}
     assert {row["analysis"] for row in rows} == DIAGNOSTICS

@@ -19,7 +19,7 @@ from perlayer.depth.logit_lens import measure_logit_lens
 from perlayer.depth.prompt_sets import write_prompt_sets
 from perlayer.depth.settings import DepthSettings, Sums
 from perlayer.depth.skipping import measure_skipping, split_positions
-from perlayer.depth.tables import SCHEMA
+from perlayer.depth.tables import DissectionNumber
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
@@ -28,6 +28,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
+from perlayer.tables import schema_of
 
 LENGTH, LAYERS, SPLITS = 22, 3, 2
 SETTINGS = DepthSettings(
@@ -228,7 +229,7 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards)
     paths = [dissected(tmp_path / name, small_shards) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     found = parquet.read_table(paths[0])
-    assert found.schema.equals(SCHEMA)
+    assert found.schema.equals(schema_of(DissectionNumber))
     rows = found.to_pylist()
     assert {(row["run"], row["size"]) for row in rows} == {("mine", "tiny")}
     assert {row["analysis"] for row in rows} == {*analyses.ANALYSES, "depth_score", "depth_by_group"}

@@ -13,7 +13,7 @@ from perlayer.depth.linear_maps import PENALTIES, MappedText, measure_linear_map
 from perlayer.depth.pairs import map_pair
 from perlayer.depth.ridge import Moments, Ridge
 from perlayer.depth.settings import MapSettings, Pair, parse_pair
-from perlayer.depth.tables import SCHEMA
+from perlayer.depth.tables import DissectionNumber
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
@@ -22,6 +22,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
+from perlayer.tables import schema_of
 
 LENGTH = 12
 decoder_of = partial(by_hand.decoder_of, sequence_length=LENGTH)
@@ -144,7 +145,7 @@ def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards
         paths.append(path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     found = parquet.read_table(paths[0])
-    assert found.schema.equals(SCHEMA)
+    assert found.schema.equals(schema_of(DissectionNumber))
     rows = found.to_pylist()
     assert {(row["run"], row["size"], row["analysis"]) for row in rows} == {("mine", "tiny", "linear_maps")}
     assert {(row["layer"], row["other_layer"]) for row in rows if row["metric"] == "residual_error"} == {

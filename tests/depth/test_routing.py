@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from perlayer.depth import routing
-from perlayer.depth.tables import SCHEMA
+from perlayer.depth.tables import DissectionNumber
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lens import reading
@@ -19,6 +19,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
+from perlayer.tables import schema_of
 
 LAYERS, VOCABULARY, LENGTH = 2, 30, 7
 PLACES = [(1, "attention"), (1, "mlp"), (2, "attention"), (2, "mlp"), (2, "head")]
@@ -233,7 +234,7 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, monkeypatch, 
     paths = [read_one(tmp_path / name, small_shards, shard_decoder(), 4) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     found = parquet.read_table(paths[0])
-    assert found.schema.equals(SCHEMA)
+    assert found.schema.equals(schema_of(DissectionNumber))
     rows = found.to_pylist()
     assert {(row["run"], row["size"], row["analysis"]) for row in rows} == {("mine", "tiny", "routing")}
     head = [row for row in rows if row["sublayer"] == "head" and row["metric"] == "source_weight"]

@@ -4,7 +4,6 @@ from pathlib import Path
 import duckdb
 import made_up_results as made_up
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from perlayer.depth.tables import Number, dissections_table
@@ -72,8 +71,8 @@ def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
         Number(2, "gate_proj", "cosine", "mean", 0.5, strength=0.1),
     ]
     words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
-    tables = [dissections_table("probes", "nano", name, numbers, words) for name in ("skipping", "contributions")]
-    made_up.write_analyses(tmp_path, {("depth", "probes"): pa.concat_tables(tables).to_pandas()})
+    table = dissections_table("probes", "nano", dict.fromkeys(("skipping", "contributions"), numbers), words)
+    made_up.write_analyses(tmp_path, {("depth", "probes"): table.to_pandas()})
     params = {**made_up.params(SOME), "depth": {"runs": ["probes", "separate"]}}
     absent = collect(params, tmp_path, tmp_path / "warehouse")
     assert absent.analyses["depth"] == ["separate"]
@@ -296,8 +295,8 @@ def damage_rows(table):
     "damage, said",
     [
         (damage_column, "no readout, value"),
-        (damage_value, "step 7, layer 6: expected a finite loss, found inf"),
-        (damage_repeat, "step 9, layer 6: expected one loss, found 2"),
+        (damage_value, "layer 6, readout head, ahead 1, split train, metric loss: expected finite numbers, found inf"),
+        (damage_repeat, "layer 6, readout head, ahead 1, split train, metric loss: expected one row, found 2"),
         (damage_owner, "expected the rows of run baseline alone, found another at size nano"),
         (damage_type, "first"),
         (damage_rows, "found no rows"),
@@ -339,10 +338,10 @@ def test_a_wrong_definition_is_named(tmp_path, definition, said):
     "damage, said",
     [
         (damage_column, "no readout, value"),
-        (lambda table: table.assign(value=float("nan")), "expected a finite"),
+        (lambda table: table.assign(value=float("nan")), "expected a value in each row"),
         (
             lambda table: pd.concat([table, table[table["metric"] == "entropy"].head(1)]),
-            "expected one entropy, found 2",
+            "metric entropy: expected one row, found 2",
         ),
         (damage_owner, "expected the rows of run baseline alone, found another at size nano"),
         (damage_rows, "found no rows"),
@@ -361,15 +360,15 @@ def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
         (lambda table: table.drop(columns=["stat"]), "expected the columns run, size, analysis, layer, sublayer,"),
         (
             lambda table: table.assign(value=table["value"].where(table["metric"] != "write", float("inf"))),
-            "routing, layer 1, attention: expected a finite write, found inf",
+            "analysis routing, layer 1, sublayer attention, other_layer 1, stat mean, metric write: expected finite numbers",
         ),
         (
             lambda table: pd.concat([table, table[table["metric"] == "least_column_sum"].iloc[[3]]]),
-            "routing, layer 2, mlp: expected one least_column_sum, found 2",
+            "metric least_column_sum: expected one row, found 2",
         ),
         (damage_owner, "expected the rows of run separate alone, found another at size nano"),
         (damage_rows, "found no rows"),
-        (lambda table: table.head(1).assign(layer="first"), "expected a parquet file of a dissection, found "),
+        (lambda table: table.head(1).assign(layer="first"), "expected the types "),
     ],
 )
 def test_damaged_dissections_are_named_in_one_line(tmp_path, damage, said):

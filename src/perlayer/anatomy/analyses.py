@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import torch
 
 from perlayer.anatomy.ablation import measure_ablation
@@ -18,15 +17,15 @@ from perlayer.anatomy.replacement import measure_replacement
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.anatomy.structure import measure_structure
 from perlayer.data.batches import read_split
-from perlayer.depth.tables import Number, dissections_table
+from perlayer.depth.tables import DissectionNumber, Number, dissections_table
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
+from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.training.process import prepare_process
-from perlayer.training.tables import write_layers
+from perlayer.tables import write_table
 
 
 def anatomize_run(
@@ -67,9 +66,8 @@ def publish(
         if not values.isfinite().all():
             raise UserError(f"{name}: {weight}: expected finite weights, found nan or infinity; nothing was written")
     found = anatomize(decoder, seed, settings, shards)
-    tables = [dissections_table(name, size, analysis, numbers) for analysis, numbers in found.items()]
     with fresh_folder(metrics / name) as folder:
-        write_layers(pa.concat_tables(tables).combine_chunks(), folder / "anatomy.parquet")
+        write_table(DissectionNumber, dissections_table(name, size, found), folder / "anatomy.parquet")
 
 
 def anatomize(decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path) -> dict[str, list[Number]]:

@@ -10,7 +10,7 @@ from perlayer.anatomy.settings import AnatomySettings
 from perlayer.environment import Machine
 from perlayer.model.published import load_published
 from perlayer.model.published_settings import SIZE, PublishedSettings
-from perlayer.training.process import prepare_process
+from perlayer.process import prepare_process
 
 SEED = 0  # of the draw that stands for such a model before training
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 from torch import Tensor
 
 from perlayer.data.tokenizer import Tokenizer
@@ -20,16 +19,16 @@ from perlayer.depth.prompt_sets import read_prompt_sets
 from perlayer.depth.prompts import Prompt
 from perlayer.depth.settings import DepthSettings
 from perlayer.depth.skipping import measure_skipping
-from perlayer.depth.tables import Number, dissections_table
+from perlayer.depth.tables import DissectionNumber, Number, dissections_table
 from perlayer.depth.texts import token_words, windows
 from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
 from perlayer.output import say
+from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.training.process import prepare_process
-from perlayer.training.tables import write_layers
+from perlayer.tables import write_table
 
 # What is measured in a model on tokens (sequences, length); a new analysis is a line here.
 ANALYSES: dict[str, Callable[[Decoder, Tensor, DepthSettings], list[Number]]] = {
@@ -91,9 +90,8 @@ def dissect_to(
         say(f"{name}: {too_long} of {sum(map(len, sets.values()))} prompts have more than {longest} tokens: left out")
     found = {**dissect(decoder, tokens, settings), "depth_by_group": by_group}
     words = token_words(windows(tokens, settings.texts), tokenizer)
-    tables = [dissections_table(name, size, analysis, numbers, words) for analysis, numbers in found.items()]
     with fresh_folder(destination) as folder:
-        write_layers(pa.concat_tables(tables).combine_chunks(), folder / "depth.parquet")
+        write_table(DissectionNumber, dissections_table(name, size, found, words), folder / "depth.parquet")
 
 
 def dissect(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> dict[str, list[Number]]:

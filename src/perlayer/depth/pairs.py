@@ -9,13 +9,13 @@ import torch
 from perlayer.data.batches import read_split
 from perlayer.depth.linear_maps import MappedText, measure_linear_maps
 from perlayer.depth.settings import MapSettings, Pair
-from perlayer.depth.tables import dissections_table
+from perlayer.depth.tables import DissectionNumber, dissections_table
 from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.weights import load_model
+from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.training.process import prepare_process
-from perlayer.training.tables import write_layers
+from perlayer.tables import write_table
 
 
 def map_pair(
@@ -43,4 +43,4 @@ def map_pair(
     text = MappedText(fit, choose=held_out[::2], measure=held_out[1::2])
     numbers = measure_linear_maps(source, target, text, settings.sequences_at_once(fit.shape[1]))
     with fresh_folder(metrics / name) as folder:
-        write_layers(dissections_table(name, size, "linear_maps", numbers), folder / "maps.parquet")
+        write_table(DissectionNumber, dissections_table(name, size, {"linear_maps": numbers}), folder / "maps.parquet")

@@ -12,7 +12,7 @@ from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.published import load_published
 from perlayer.model.published_settings import SIZE, PublishedSettings
-from perlayer.training.process import prepare_process
+from perlayer.process import prepare_process
 
 
 def dissect_published(

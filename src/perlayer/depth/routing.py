@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from perlayer.depth.tables import Number, dissections_table
+from perlayer.depth.tables import DissectionNumber, Number, dissections_table
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lens.reading import at_once, held_out_rows
@@ -18,9 +18,9 @@ from perlayer.lens.settings import LensSettings
 from perlayer.model.decoder import Decoder
 from perlayer.model.residual.protocol import ResidualDesign, Sublayer
 from perlayer.model.weights import load_model
+from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.training.process import prepare_process
-from perlayer.training.tables import write_layers
+from perlayer.tables import write_table
 
 ANALYSIS = "routing"
 # Beside mean and standard deviation, the worst token: a gain that explodes anywhere, a stream that is lost anywhere.
@@ -43,9 +43,9 @@ def read_run(
             f"{decoder.config.residual}"
         )
     rows = held_out_rows(shards, settings.sequences)
-    table = dissections_table(run, size, ANALYSIS, read_routing(decoder, rows))
+    found = {ANALYSIS: read_routing(decoder, rows)}
     with fresh_folder(metrics / run) as folder:
-        write_layers(table, folder / "routing.parquet")
+        write_table(DissectionNumber, dissections_table(run, size, found), folder / "routing.parquet")
 
 
 def read_routing(decoder: Decoder, rows: Tensor) -> list[Number]:

@@ -1,32 +1,16 @@
-"""What a dissection publishes: one row a number, in one schema for all of them."""
+"""What a dissection publishes: one row a number, in one table for all of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from perlayer.errors import UserError
+from perlayer.tables import Int16, Int32, Measured, table_of
 
-SCHEMA = pa.schema(
-    [
-        ("run", pa.string()),
-        ("size", pa.string()),
-        ("analysis", pa.string()),
-        ("layer", pa.int16()),
-        ("sublayer", pa.string()),
-        ("other_layer", pa.int16()),
-        ("stat", pa.string()),
-        ("metric", pa.string()),
-        ("text", pa.string()),
-        ("position", pa.int32()),
-        ("token", pa.string()),
-        ("strength", pa.float64()),
-        ("value", pa.float64()),
-    ]
-)
 SINGLE = "single"  # the stat of a number about one token or one text
 
 
@@ -45,27 +29,49 @@ class Number:
     strength: float | None = None  # how strong the change was, where one change has several
 
 
+@dataclass(frozen=True)
+class DissectionNumber:
+    """A row of the tables of dissections: a number, and the model and the analysis that it comes from."""
+
+    run: str
+    size: str
+    analysis: str
+    layer: Int16
+    sublayer: str | None
+    other_layer: Int16 | None
+    stat: str
+    metric: str
+    text: str | None
+    position: Int32 | None
+    token: str | None
+    strength: float | None
+    value: Measured
+
+
 def dissections_table(
     run: str,
     size: str,
-    analysis: str,
-    numbers: Sequence[Number],
+    found: Mapping[str, Sequence[Number]],
     words: Mapping[tuple[str, int], str] | None = None,
 ) -> pa.Table:
-    """One row a number, in the schema that every dissection has.
+    """What analyses of one model have found, one row a number.
 
     Args:
+        found: the numbers of each analysis.
         words: what tokens say, by text and position, for numbers about one token.
 
     Raises:
         UserError: a number is not finite; no table may hold such.
     """
-    for number in numbers:
-        if not math.isfinite(number.value):
-            raise UserError(
-                f"{run}: {number.metric} of layer {number.layer} ({analysis}, {number.sublayer}): expected finite "
-                f"numbers, found {number.value}; nothing was written"
-            )
-    shared, words = {"run": run, "size": size, "analysis": analysis}, words or {}
-    rows = [{**shared, **asdict(one), "token": words.get((one.text, one.position))} for one in numbers]
-    return pa.Table.from_pylist(rows, SCHEMA)
+    words = words or {}
+    rows = []
+    for analysis, numbers in found.items():
+        for number in numbers:
+            if not math.isfinite(number.value):
+                raise UserError(
+                    f"{run}: {number.metric} of layer {number.layer} ({analysis}, {number.sublayer}): expected finite "
+                    f"numbers, found {number.value}; nothing was written"
+                )
+            token = words.get((number.text, number.position))
+            rows.append(DissectionNumber(run, size, analysis, token=token, **vars(number)))
+    return table_of(DissectionNumber, rows)

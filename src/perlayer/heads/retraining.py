@@ -17,14 +17,16 @@ from perlayer.errors import UserError
 from perlayer.heads.held_out import sequence_losses
 from perlayer.heads.readouts import every_readout
 from perlayer.heads.settings import RetrainSettings
+from perlayer.layer_metrics import LayerNumber, Series, layers_table
 from perlayer.loaded_code import digest
+from perlayer.losses.estimate import Estimate
 from perlayer.losses.reading import Reading
 from perlayer.model.weights import READOUTS, load_model, readouts_file, save_weights, weights_file
 from perlayer.optim.groups import groups_at, peak_rates
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.store import fresh_folder
-from perlayer.training.estimate import Estimate
+from perlayer.tables import write_table
 from perlayer.training.frozen_backbone import FrozenBackbone
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.milestones import Milestones
@@ -39,7 +41,6 @@ from perlayer.training.session import (
     resumable,
 )
 from perlayer.training.settings import TrainSettings
-from perlayer.training.tables import Series, layers_table, write_layers
 
 READOUT = "retrained"
 SEED = 0  # nothing is drawn: weights are loaded, and the data order is that of the shards
@@ -127,7 +128,7 @@ def retrain_heads(
         with fresh_folder(heads / run) as folder:
             save_weights(model.readers.state_dict(), readouts_file(folder), READOUTS)
         with fresh_folder(metrics / run) as folder:
-            write_layers(table, folder / "layers.parquet")
+            write_table(LayerNumber, table, folder / "layers.parquet")
         shutil.rmtree(scratch, ignore_errors=True)
 
 

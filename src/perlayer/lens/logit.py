@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from perlayer.environment import Machine
+from perlayer.layer_metrics import LayerNumber, layers_table
 from perlayer.lens.lenses import LogitLens
 from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import LensSettings
 from perlayer.model.weights import load_model
+from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.training.process import prepare_process
-from perlayer.training.tables import layers_table, write_layers
+from perlayer.tables import write_table
 
 
 def read_run(
@@ -27,4 +28,4 @@ def read_run(
     decoder = load_model(models / run).freeze().to(device)
     table = layers_table(run, size, 0, lens_series(decoder, LogitLens(), rows))
     with fresh_folder(metrics / run) as folder:
-        write_layers(table, folder / "logit_lens.parquet")
+        write_table(LayerNumber, table, folder / "logit_lens.parquet")

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perlayer.environment import Machine
+from perlayer.layer_metrics import LayerNumber, layers_table
 from perlayer.lens.lenses import LogitLens, save_lens
 from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import TunedLensSettings
 from perlayer.lens.tuning import tuned_lens
 from perlayer.model.published import load_published
 from perlayer.model.published_settings import SIZE, PublishedSettings
+from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.training.process import prepare_process
-from perlayer.training.tables import layers_table, write_layers
+from perlayer.tables import write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,4 +63,4 @@ def _write(tables: list[pa.Table], destination: Path) -> None:
     import pyarrow as pa
 
     with fresh_folder(destination) as folder:
-        write_layers(pa.concat_tables(tables).combine_chunks(), folder / "lenses.parquet")
+        write_table(LayerNumber, pa.concat_tables(tables).combine_chunks(), folder / "lenses.parquet")

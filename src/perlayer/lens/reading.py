@@ -10,12 +10,12 @@ from torch import Tensor
 
 from perlayer.data.batches import read_split
 from perlayer.errors import UserError
+from perlayer.layer_metrics import Series
 from perlayer.lens.lenses import Lens
 from perlayer.lens.measures import MEASURES, lens_measures
+from perlayer.losses.estimate import Estimate
 from perlayer.losses.reading import Reading
 from perlayer.model.decoder import Decoder
-from perlayer.training.estimate import Estimate
-from perlayer.training.tables import Series
 
 TOKENS_AT_ONCE = 2**13
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from perlayer.environment import Machine
+from perlayer.layer_metrics import LayerNumber, layers_table
 from perlayer.lens.lenses import save_lens
 from perlayer.lens.reading import held_out_rows, lens_series
 from perlayer.lens.settings import LensSettings, TunedLensSettings
 from perlayer.lens.tuning import tuned_lens
 from perlayer.model.weights import load_model
 from perlayer.store import fresh_folder
-from perlayer.training.tables import layers_table, write_layers
+from perlayer.tables import write_table
 
 
 def tune_run(
@@ -42,4 +43,4 @@ def tune_run(
         with fresh_folder(lenses / run) as folder:
             save_lens(folder, tuned.lens, decoder)
         with fresh_folder(metrics / run) as folder:
-            write_layers(table, folder / "tuned_lens.parquet")
+            write_table(LayerNumber, table, folder / "tuned_lens.parquet")

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from perlayer.data.batches import read_split
 from perlayer.environment import Machine
+from perlayer.layer_metrics import Series
 from perlayer.lens.lenses import TunedLens, decoder_hash
 from perlayer.lens.reading import at_once
 from perlayer.lens.settings import TunedLensSettings
@@ -27,7 +28,6 @@ from perlayer.training.layer_log import LayerLog
 from perlayer.training.milestones import Milestones
 from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.session import Work, begin, checked_data, fit, layer_log, new_trainer, resumable
-from perlayer.training.tables import Series
 
 SEED = 0  # nothing is drawn: translators start at zero, and the data order is that of the shards
 

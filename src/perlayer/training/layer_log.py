@@ -11,9 +11,9 @@ from composer.core import State
 from composer.loggers import Logger, LoggerDestination
 
 from perlayer.errors import UserError
+from perlayer.layer_metrics import Series
 from perlayer.losses.reading import LAYER_METRICS, LayerMetric, Reading
 from perlayer.progress import report
-from perlayer.training.tables import Series
 
 PREFIX = "loss/train/"
 LINES_IN_A_LOG = 10

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perlayer.layer_metrics import LayerNumber, Series, layers_table
 from perlayer.losses.reading import Reading
 from perlayer.model.decoder import parameters_up_to
 from perlayer.model.weights import save_model
 from perlayer.store import fresh_folder
+from perlayer.tables import write_table
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, bits_per_byte
-from perlayer.training.tables import Series, final_loss, layers_table, write_layers, write_summary
+
+FINAL_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,14 @@ def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_
     with fresh_folder(model_folder) as folder:
         save_model(folder, model.decoder, model.readouts, dict(model.auxiliary.items()))
     with fresh_folder(metrics_folder) as folder:
-        write_layers(table, folder / "layers.parquet")
-        write_summary(summary, folder / "summary.json")
+        write_table(LayerNumber, table, folder / "layers.parquet")
+        (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+
+
+def final_loss(losses: Sequence[float]) -> float:
+    """The final training loss: the mean over the last 50 updates, or over all where there are fewer."""
+    last = losses[-FINAL_STEPS:]
+    return math.fsum(last) / len(last)
 
 
 def _series(results: Results, model: PerLayerModel) -> list[Series]:

@@ -23,12 +23,12 @@ from perlayer.data.batches import train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.process import prepare_process
 from perlayer.progress import is_watched
 from perlayer.training.checkpoints import KEPT, Checksums, link_newest_whole
 from perlayer.training.interruption import Interruption
 from perlayer.training.launch import share_of_batch
 from perlayer.training.layer_log import LayerLog
-from perlayer.training.process import prepare_process
 from perlayer.training.scratch import described, scratch_folder, start_scratch
 
 CHECKPOINTS_A_RUN = 10

@@ -10,67 +10,35 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from perlayer.depth.tables import DissectionNumber
 from perlayer.errors import UserError
+from perlayer.layer_metrics import LayerNumber
 from perlayer.params import ladder_name, recipe
 from perlayer.provenance import different_params, different_sources
 from perlayer.store import MANIFEST, fresh_folder, read_manifest, replace_text, verified, verified_files
+from perlayer.tables import read_table
 from perlayer.warehouse import database
 from perlayer.warehouse.headline import headline
 
 
 class Table(NamedTuple):
-    """What is expected of the files from which one table is filled."""
+    """A table, and the files from which it is filled."""
 
     name: str
-    holds: str
-    columns: Mapping[str, str]  # of the files; `size` is theirs alone where the table lacks it
+    rows: type
     order: str  # of rows everywhere: sums of the same numbers in another order differ in their last digits
-    key: str  # of what there is one number each
-    place: str  # an expression that says where a number stands
 
 
 LAYER_METRICS = Table(
     "layer_metrics",
-    "losses",
-    {
-        "run": "VARCHAR",
-        "size": "VARCHAR",
-        "step": "INTEGER",
-        "tokens": "BIGINT",
-        "layer": "SMALLINT",
-        "other_layer": "SMALLINT",
-        "readout": "VARCHAR",
-        "ahead": "TINYINT",
-        "split": "VARCHAR",
-        "metric": "VARCHAR",
-        "value": "DOUBLE",
-    },
-    order="run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step",
-    key="step, layer, other_layer, readout, ahead, split, metric",
-    place="concat('step ', step, ', layer ', layer)",
+    LayerNumber,
+    "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step",
 )
 DISSECTIONS = Table(
     "dissections",
-    "a dissection",
-    {
-        "run": "VARCHAR",
-        "size": "VARCHAR",
-        "analysis": "VARCHAR",
-        "layer": "SMALLINT",
-        "sublayer": "VARCHAR",
-        "other_layer": "SMALLINT",
-        "stat": "VARCHAR",
-        "metric": "VARCHAR",
-        "text": "VARCHAR",
-        "position": "INTEGER",
-        "token": "VARCHAR",
-        "strength": "DOUBLE",
-        "value": "DOUBLE",
-    },
-    order="run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
+    DissectionNumber,
+    "run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
     "position NULLS FIRST, strength NULLS FIRST",
-    key="analysis, layer, sublayer, other_layer, stat, metric, text, position, strength",
-    place="concat(analysis, ', layer ', layer, coalesce(', ' || sublayer, ''))",
 )
 SET_ASIDE = Path(".perlayer/set_aside")
 SHOWN = 3  # differences that are told of results that are left out
@@ -418,41 +386,18 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, run: 
     """Insert the rows of one run or published model; False when there are none at this size."""
     if not path.exists():
         return False
-    source = database.rows_of(verified(path))
-    try:
-        found = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        missing = [name for name in table.columns if name not in found]
-        if missing:
-            raise UserError(f"{path}: expected the columns {', '.join(table.columns)}, found no {', '.join(missing)}")
-        owners = connection.execute(f"SELECT DISTINCT run, size FROM {source} ORDER BY ALL").fetchall()
-        if len(owners) != 1 or owners[0][0] != run:
-            names = ", ".join(f"{owner} at size {owner_size}" for owner, owner_size in owners) or "no rows"
-            raise UserError(f"{path}: expected the rows of run {run} alone, found {names}")
-        if owners[0][1] != size:
-            return False
-        _check_values(connection, table, source, path)
-        mine = {row[0] for row in connection.execute(f"DESCRIBE {table.name}").fetchall()}
-        columns = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in table.columns.items() if name in mine)
-        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT {columns} FROM {source} ORDER BY {table.order}")
-    except duckdb.Error as error:
-        said = database.first_line(error)
-        raise UserError(f"{path}: expected a parquet file of {table.holds}, found {said}") from None
+    rows = read_table(table.rows, verified(path))
+    owners = sorted((row["run"], row["size"]) for row in rows.group_by(["run", "size"]).aggregate([]).to_pylist())
+    if len(owners) != 1 or owners[0][0] != run:
+        names = ", ".join(f"{owner} at size {owner_size}" for owner, owner_size in owners) or "no rows"
+        raise UserError(f"{path}: expected the rows of run {run} alone, found {names}")
+    if owners[0][1] != size:
+        return False
+    held = {row[0] for row in connection.execute(f"DESCRIBE {table.name}").fetchall()}
+    connection.register("incoming", rows.select([name for name in rows.column_names if name in held]))
+    connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming ORDER BY {table.order}")
+    connection.unregister("incoming")
     return True
-
-
-def _check_values(connection: duckdb.DuckDBPyConnection, table: Table, source: str, path: Path) -> None:
-    bad = connection.execute(
-        f"SELECT {table.place}, metric, value FROM {source} WHERE value IS NULL OR NOT isfinite(value) "
-        f"ORDER BY {table.key} LIMIT 1"
-    ).fetchone()
-    if bad:
-        raise UserError(f"{path}: {bad[0]}: expected a finite {bad[1]}, found {bad[2]}")
-    twice = connection.execute(
-        f"SELECT {table.place}, metric, count(*) AS times FROM {source} GROUP BY {table.key} HAVING times > 1 "
-        f"ORDER BY {table.key} LIMIT 1"
-    ).fetchone()
-    if twice:
-        raise UserError(f"{path}: {twice[0]}: expected one {twice[1]}, found {twice[2]}")
 
 
 def _write(connection: duckdb.DuckDBPyConnection, table: str, order: str, folder: Path) -> None:

@@ -6,9 +6,9 @@ import os
 
 import torch
 
+from perlayer.allocator import keep_freed_memory
 from perlayer.environment import Machine
 from perlayer.errors import UserError
-from perlayer.training.allocator import keep_freed_memory
 
 
 def prepare_process(machine: Machine) -> torch.device:

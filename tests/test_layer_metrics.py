@@ -2,9 +2,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from perlayer.errors import UserError
+from perlayer.layer_metrics import LayerNumber, Series, layers_table
 from perlayer.losses.reading import LayerMetric, Reading
+from perlayer.tables import schema_of, write_table
 from perlayer.training.layer_log import LayerLog
-from perlayer.training.tables import SCHEMA, Series, final_loss, layers_table, write_layers
+from perlayer.training.publish import final_loss
 
 
 def test_the_final_loss_is_the_mean_of_the_last_fifty_updates():
@@ -19,7 +21,7 @@ def test_a_table_has_one_row_a_number(tmp_path):
         Series(Reading(2, "head", ahead=2), "val", "loss", [3], [0.5]),
     ]
     table = layers_table("mine", "tiny", 10, series)
-    assert table.schema == SCHEMA
+    assert table.schema == schema_of(LayerNumber)
     assert [(r["step"], r["tokens"], r["layer"], r["readout"], r["ahead"], r["value"]) for r in table.to_pylist()] == [
         (1, 10, 1, "probe", 1, 3.0),
         (2, 20, 1, "probe", 1, 2.0),
@@ -27,7 +29,7 @@ def test_a_table_has_one_row_a_number(tmp_path):
         (3, 30, 2, "head", 2, 0.5),
     ]
     for name in ("first", "second"):
-        write_layers(table, tmp_path / name)
+        write_table(LayerNumber, table, tmp_path / name)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     assert parquet.read_table(tmp_path / "first").equals(table)
 
@@ -37,9 +39,9 @@ def test_a_pair_of_layers_has_both(tmp_path):
         Series(Reading(2, "separate"), "train", "gradient_cosine", [1, 101], [0.5, 0.25], other_layer=1),
         Series(Reading(2, "separate"), "train", "gradient_cosine", [1], [0.75]),
     ]
-    write_layers(layers_table("mine", "tiny", 10, series), tmp_path / "layers")
+    write_table(LayerNumber, layers_table("mine", "tiny", 10, series), tmp_path / "layers")
     table = parquet.read_table(tmp_path / "layers")
-    assert table.schema == SCHEMA
+    assert table.schema == schema_of(LayerNumber)
     assert [(r["step"], r["tokens"], r["layer"], r["other_layer"], r["value"]) for r in table.to_pylist()] == [
         (1, 10, 2, 1, 0.5),
         (101, 1010, 2, 1, 0.25),
