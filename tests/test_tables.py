@@ -41,7 +41,7 @@ def test_a_table_by_columns_is_the_same():
         "error": None,
     }
     rows = [Effect("a", 1, 0.5, 3, 1.5, None), Effect("a", 1, 1.0, 4, 2.0, None)]
-    assert table_of_columns(Effect, 2, columns).equals(table_of(Effect, rows))
+    assert table_of_columns(Effect, 2, {**columns, "error": None}).equals(table_of(Effect, rows))
 
 
 @pytest.mark.parametrize(

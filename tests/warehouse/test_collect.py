@@ -360,7 +360,7 @@ def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
         (lambda table: table.drop(columns=["stat"]), "expected the columns run, size, analysis, layer, sublayer,"),
         (
             lambda table: table.assign(value=table["value"].where(table["metric"] != "write", float("inf"))),
-            "analysis routing, layer 1, sublayer attention, other_layer 1, stat mean, metric write: expected finite numbers",
+            "layer 1, sublayer attention, other_layer 1, stat mean, metric write: expected finite numbers",
         ),
         (
             lambda table: pd.concat([table, table[table["metric"] == "least_column_sum"].iloc[[3]]]),
