@@ -23,9 +23,9 @@ from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import parse
 from perlayer.process import prepare_process
+from perlayer.runs import TrainSettings
 from perlayer.training.compilation import compiled_layer
 from perlayer.training.composer_model import PerLayerModel
-from perlayer.training.settings import TrainSettings
 
 RESIDUAL, SEED = "sandwich", 0
 

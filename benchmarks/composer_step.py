@@ -19,11 +19,10 @@ from benchmarks.training_step import BATCHES, NANO, Step, build, in_turns, prepa
 from perlayer import params
 from perlayer.data.batches import read_split
 from perlayer.environment import Machine
+from perlayer.runs import parse_recipe, parse_run
 from perlayer.training.compilation import wants_compilation
-from perlayer.training.recipe import parse_recipe
 from perlayer.training.run import assemble, work_of
 from perlayer.training.session import begin
-from perlayer.training.settings import parse_run
 
 BOUND = 1.05
 WARMUP, PAIRS = 5, 120

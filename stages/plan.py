@@ -9,12 +9,8 @@ def plan(params):
     from perlayer.plan import check_params, compile_code, write_code, write_plans
     from perlayer.project import LOADED
     from perlayer.store import replace_text
-    from perlayer.training.growth import check_growth
-    from perlayer.training.ladder import check_ladder
 
-    write_plans(check_params(params), Path("data/plan"))
-    write_plans(check_ladder(params), Path("data/plan/ladder"))
-    write_plans(check_growth(params), Path("data/plan/growth"))
+    write_plans(check_params(params), params["rungs"], Path("data/plan"))
     write_code(Path("stages"), Path("data/code"))
     compile_code(LOADED)
     # always the same, so that the data stages wait for the check and are not run again when another run is added

@@ -9,7 +9,7 @@ def retrain_heads(params, name):
     from perlayer.heads.settings import RetrainSettings
     from perlayer.optim.settings import OptimizerSettings
     from perlayer.params import parse, recipe
-    from perlayer.training.settings import TrainSettings
+    from perlayer.runs import TrainSettings
     from perlayer.training.start import in_processes
 
     settings = {

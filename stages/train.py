@@ -6,13 +6,13 @@ from _run import run
 def train(params, name):
     from pathlib import Path
 
-    from perlayer.training.recipe import parse_recipe
-    from perlayer.training.settings import parse_run
+    from perlayer.runs import parse_recipe, parse_run
     from perlayer.training.start import start_training
 
+    training = parse_run(params, name)
     start_training(
-        parse_run(params, name),
-        parse_recipe(params),
+        training,
+        parse_recipe(params, training.rung),
         shards=Path("data/shards"),
         models=Path("data/models"),
         metrics=Path("metrics/runs"),

@@ -8,7 +8,7 @@ def tuned_lens(params, name):
 
     from perlayer.lens.settings import LensSettings, TunedLensSettings
     from perlayer.params import parse, recipe
-    from perlayer.training.settings import TrainSettings
+    from perlayer.runs import TrainSettings
     from perlayer.training.start import in_processes
 
     settings = parse(TunedLensSettings, *recipe(params, "tuned_lens"))

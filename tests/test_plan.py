@@ -12,7 +12,7 @@ from perlayer.closure import ImportClosure
 from perlayer.errors import UserError
 from perlayer.params import load
 from perlayer.plan import check_params, compile_code, run_files, write_plans
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 
 PACKAGE = Path(perlayer.__file__).parent
 

@@ -52,6 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="List every way to supervise the layers of a run: what params.yaml says of it, and what it does.",
     )
     supervision.set_defaults(command=_supervision)
+    growth = commands.add_parser(
+        "growth",
+        help="print stages of growth training by the importance of a run's layers",
+        description="Print the key `growth` of a run that trains first the layers without which a finished run loses "
+        "most, as its anatomy has it, and last those without which it loses least.",
+    )
+    growth.add_argument("run", help="a finished run, one of anatomy.runs in params.yaml")
+    growth.set_defaults(command=_growth)
     options = parser.parse_args(arguments)
     try:
         return options.command(options)
@@ -197,6 +205,17 @@ def _print_meanings(connection: Any, wanted: Any, out: TextIO) -> int:
     return 0
 
 
+def _growth(options: argparse.Namespace) -> int:
+    from perlayer.algorithms.growth.stages import by_importance
+    from perlayer.anatomy.importance import read_importance
+
+    found = read_importance(WAREHOUSE.with_name("analyses") / "anatomy" / options.run)
+    settings = by_importance(found.importance, found.excluded)
+    stages = ", ".join(f"{{layers: {stage['layers']}, share: {stage['share']}}}" for stage in settings.stages)
+    print(f"growth: {{stages: [{stages}], excluded: {settings.excluded}}}")
+    return 0
+
+
 def _supervision(options: argparse.Namespace) -> int:
     from perlayer.algorithms.per_layer_loss.settings import READOUTS
     from perlayer.algorithms.per_layer_loss.weighting import choices, function_of
@@ -234,7 +253,7 @@ def _mapping(section: str, choice: str, function: Callable) -> str:
 
 def _method_cards() -> list[tuple[str, str]]:
     """Of each algorithm, the example and the first sentence of its method card."""
-    from perlayer.training.settings import ALGORITHMS
+    from perlayer.runs import ALGORITHMS
 
     cards = []
     for folder in sorted(path.parent for path in ALGORITHMS.glob("*/settings.py")):

@@ -115,11 +115,6 @@ def mapping_at(params: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return found
 
 
-def ladder_name(rung: str, run: str) -> str:
-    """What a run of the ladder is called at a rung, in results and in messages."""
-    return f"{rung}_{run}"
-
-
 def check_keys(mapping: Mapping[str, Any], known: typing.Iterable[str], needed: typing.Iterable[str], where: str):
     """Raise `UserError` for a key of `mapping` that is not known or a needed one that is missing."""
     known = list(known)

@@ -3,7 +3,8 @@
 A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's
 optional keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a
 stage depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design
-and the algorithms of its run. A file that comes out the same changes nothing.
+and the algorithms of its run. A file that comes out the same changes nothing. Beside its code, that of a
+run holds its rung, which DVC cannot find by the name that the run gives.
 """
 
 from __future__ import annotations
@@ -36,26 +37,22 @@ from perlayer.loaded_code import digest
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import check_keys, ladder_name, mapping_at, parse, recipe
+from perlayer.params import check_keys, mapping_at, parse, recipe
 from perlayer.project import PACKAGE
+from perlayer.runs import ALGORITHMS, Run, TrainSettings, check_rungs, check_size, check_warmup, parse_recipe, parse_run
 from perlayer.store import replace_text
-from perlayer.training.growth import check_growth, goes_by_importance
-from perlayer.training.ladder import check_ladder
-from perlayer.training.recipe import parse_recipe
-from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_size, check_warmup, parse_run
 
 SECTIONS = (
     "size",
     "recipes",
     "runs",
-    "ladder",
+    "rungs",
     "retrain_heads",
     "lens",
     "routing",
     "depth",
     "depth_maps",
     "anatomy",
-    "growth",
     "published",
 )
 RECIPE_SECTIONS = {
@@ -84,10 +81,10 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
         check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
         check_warmup(f"recipes.{size}", parsed["optimizer"], parsed["train"])
     runs = [parse_run(params, name) for name in params["runs"]]
-    usual = parse_recipe(params)
+    check_rungs(params)
     for run in runs:
+        usual = parse_recipe(params, run.rung)
         check_size(run, usual.model.layers, usual.optimizer, usual.train, f"runs.{run.name}")
-    on_ladder = check_ladder(params)
     retrained = parse(RetrainedRuns, params["retrain_heads"], "retrain_heads").runs
     dissected = parse(DepthRuns, params["depth"], "depth").runs
     anatomy = parse(AnatomyRuns, params["anatomy"], "anatomy")
@@ -112,30 +109,14 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     for prompts in parse_prompts(params).values():
         chosen_prompts(prompts)
     pairs, published = parse_pairs(params), parse_published(params)
-    climbing = {ladder_name(rung, run) for rung in params["ladder"]["rungs"] for run in params["ladder"]["runs"]}
     _check_apart(pairs, published, "depth_maps", "a published model")
-    _check_apart(pairs, climbing, "depth_maps", "a run of the ladder")
-    _check_apart(published, climbing, "published", "a run of the ladder")
     for name in anatomy.published_recovery:
         if name not in published:
             raise UserError(
                 "params.yaml: anatomy.published_recovery: expected names of published models "
                 f"({', '.join(published) or 'there are none'}), found {name!r}"
             )
-    grown = check_growth(params)
-    for run in grown:
-        check_size(run, usual.model.layers, usual.optimizer, usual.train, f"growth.runs.{run.name}")
-    _check_apart(pairs, params["growth"]["runs"], "depth_maps", "a run of growth")
-    _check_apart(published, params["growth"]["runs"], "published", "a run of growth")
-    _check_apart(climbing, params["growth"]["runs"], "ladder", "a run of growth")
-    for where, some in (("runs", runs), ("ladder.runs", on_ladder)):
-        for run in some:
-            if goes_by_importance(run):
-                raise UserError(
-                    f"params.yaml: {where}.{run.name}.growth.protocol: expected six_stages or stages written out; "
-                    "by_importance stands in growth.runs, which come after the run that they go by"
-                )
-    _check_designs(params, {"runs": runs, "ladder.runs": on_ladder, "growth.runs": grown})
+    _check_designs(params, runs)
     _check_routed(params["routing"]["runs"], runs)
     for name, settings in published.items():
         published_settings(name, settings.depth)
@@ -145,20 +126,16 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
     return runs
 
 
-def _check_designs(params: Mapping[str, Any], sections: Mapping[str, list[Run]]) -> None:
-    """Raise `UserError` where a design does not work, or a run asks what it or the text has not.
-
-    Args:
-        sections: runs, by the section that they stand in.
-    """
+def _check_designs(params: Mapping[str, Any], runs: list[Run]) -> None:
+    """Raise `UserError` where a design does not work, or a run asks what it or the text has not."""
     from perlayer.model.trial import trial_decoder  # takes seconds: it imports torch
 
     optimizer = parse(OptimizerSettings, *recipe(params, "optimizer"))
     length = recipe(params, "data")[0]["sequence_length"]
     tried: dict[tuple[str, str | None], Any] = {}
-    for where, run in ((where, run) for where, runs in sections.items() for run in runs):
+    for run in runs:
         kind = run.residual, run.value_residual
-        with at(f"{where}.{run.name}"):
+        with at(f"runs.{run.name}"):
             decoder = tried[kind] = tried.get(kind) or trial_decoder(*kind, optimizer)
             for settings in run.algorithms.values():
                 settings.check_decoder(decoder)
@@ -232,18 +209,19 @@ def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
     return sorted(closure.of(scripts) | scripts)
 
 
-def write_plans(runs: Iterable[Run], destination: Path) -> None:
-    """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path from the project."""
+def write_plans(runs: Iterable[Run], rungs: Mapping[str, Any], destination: Path) -> None:
+    """Write `destination/RUN.json` for each run: its rung, and the hash of each of its own files by its path."""
     closure = ImportClosure(ALGORITHMS.parent)
     for run in runs:
-        _write_hashes(run_files(run, closure), destination / f"{run.name}.json")
+        rung = {} if run.rung is None else {"rung": rungs[run.rung]}
+        _write(destination / f"{run.name}.json", _hashes(run_files(run, closure)) | rung)
 
 
 def write_code(stages: Path, destination: Path) -> None:
     """Write `destination/STAGE.json` for each script in `stages`: the SHA-256 of each file that it uses."""
     closure = ImportClosure(ALGORITHMS.parent)
     for script in sorted(stages.glob("[!_]*.py")):
-        _write_hashes(stage_files(script, closure), destination / f"{script.stem}.json")
+        _write(destination / f"{script.stem}.json", _hashes(stage_files(script, closure)))
 
 
 def compile_code(package: Path) -> None:
@@ -255,10 +233,14 @@ def compile_code(package: Path) -> None:
     compileall.compile_dir(package, quiet=2, force=True, invalidation_mode=by_contents)
 
 
-def _write_hashes(files: Iterable[Path], destination: Path) -> None:
+def _hashes(files: Iterable[Path]) -> dict[str, Any]:
     hashes = {_in_project(path): digest(path) for path in files}
+    return {"files": dict(sorted(hashes.items()))}
+
+
+def _write(destination: Path, said: Mapping[str, Any]) -> None:
     destination.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(destination, json.dumps({"files": dict(sorted(hashes.items()))}, indent=1) + "\n")
+    replace_text(destination, json.dumps(said, indent=1) + "\n")
 
 
 def _in_project(path: Path) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 
 import duckdb
 
+from perlayer.catalogue import catalogue
 from perlayer.errors import UserError
 from perlayer.lifetimes import alone
 from perlayer.questions import QUESTIONS, Question
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import Absent, collect, definitions, insert_run
+from perlayer.warehouse.collect import Absent, collect
 
 PREVIEW = Path(".perlayer/preview")
 
@@ -49,8 +50,7 @@ def runs_of(question: Question, params: Mapping[str, Any]) -> list[str]:
     """
     with duckdb.connect() as connection:
         database.create(connection)
-        for definition in definitions(params):
-            insert_run(connection, {**definition, "routing": False, "present": False, "left_out": None})
+        database.insert(connection, "runs", catalogue(params))
         database.create_views(connection)
         return [run for run, *_ in connection.execute(question.runs).fetchall()]
 

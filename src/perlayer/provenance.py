@@ -29,7 +29,7 @@ class Declaration:
     """What dvc.yaml says of one stage, for one run, model or pair."""
 
     deps: list[str]
-    params: list[str]  # keys of params.yaml
+    params: list[str]  # keys of params.yaml; with that of a rung, which DVC tracks by the plan of the run
     outs: list[str]
 
 
@@ -53,9 +53,11 @@ def declared(stage: str, arguments: Sequence[str], params: Mapping[str, Any]) ->
     if "key" in variables:  # of a mapping that foreach goes through
         variables["item"] = _get(params, f"{VARIABLE.fullmatch(definition['foreach'])[1]}.{variables['key']}")
     outs = [*template.get("outs", []), *template.get("metrics", [])]
-    return Declaration(
-        *(list(_resolved(some, variables)) for some in (template["deps"], template.get("params", []), outs))
+    deps, keys, outs = (
+        list(_resolved(some, variables)) for some in (template["deps"], template.get("params", []), outs)
     )
+    rungs = [_get(params, f"{key}.rung") for key in keys if key.startswith("runs.")]
+    return Declaration(deps, [*keys, *(f"rungs.{rung}" for rung in rungs if rung is not None)], outs)
 
 
 def _resolved(entries: Sequence[str | Mapping[str, Any]], variables: Mapping[str, Any]) -> Iterator[str]:

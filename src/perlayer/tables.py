@@ -93,7 +93,7 @@ def write_table(kind: type, table: pa.Table, path: Path) -> None:
         UserError: a measured number is not finite, or a row stands twice; nothing is written then.
     """
     require_fit(kind, table, path.name)
-    write_parquet(table, path)
+    write_parquet(table.cast(schema_of(kind).with_metadata(table.schema.metadata)), path)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:

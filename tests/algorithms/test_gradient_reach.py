@@ -23,7 +23,7 @@ from perlayer.algorithms.per_layer_loss.loss import layer_loss
 from perlayer.algorithms.protocol import RunContext, build_algorithm
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 
 KINDS = ("separate", "shared", "shared_stop_gradient")
 

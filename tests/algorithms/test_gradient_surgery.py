@@ -22,7 +22,7 @@ from perlayer.algorithms.gradient_surgery.surgery import surgery, without_confli
 from perlayer.algorithms.per_layer_loss.loss import layer_loss
 from perlayer.errors import UserError
 from perlayer.model.residual.sandwich import Design as Sandwich
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 
 KINDS = ("separate", "shared", "shared_stop_gradient")
 

@@ -22,7 +22,7 @@ from perlayer.algorithms.per_layer_loss.algorithm import build as build_per_laye
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.algorithms.protocol import RunContext
 from perlayer.errors import InvalidValue, UserError
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 
 ROOT_2 = 1.41421356  # exp(ln2 / 2): half-way, both factors are this less 1
 

@@ -20,7 +20,7 @@ from perlayer.model.config import design_names
 from perlayer.optim.groups import auxiliary_groups, parameter_groups
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 
 FORMS = ("sequential", "parallel")
 SETTINGS = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)

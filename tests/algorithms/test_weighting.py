@@ -12,16 +12,16 @@ import pytest
 from algorithm_settings import ALGORITHMS
 
 from perlayer.algorithms.per_layer_loss import shapes, weighting
-from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.settings import Settings
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 from perlayer.algorithms.per_layer_loss.weighting import SECTIONS, choices, layer_weights, needs_losses
 from perlayer.errors import InvalidValue, UserError
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 from perlayer.warehouse.collect import definitions
 
 
-def weights(weighting=None, schedule=None, layers=6, **moment):
-    found = layer_weights(weighting, schedule, Moment(layers, **moment))
+def weights(weighting=None, schedule=None, layers=6, **state):
+    found = layer_weights(weighting, schedule, TrainingState(layers, **state))
     assert list(found) == list(range(1, layers + 1))
     return list(found.values())
 

@@ -20,7 +20,7 @@ from perlayer.model.weights import load_model, load_readouts
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.schedules import schedule_factor
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.training.settings import TrainSettings, parse_run
+from perlayer.runs import TrainSettings, parse_run
 
 OPTIMIZER = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
 TRAIN = TrainSettings(steps=12, batch=4, compute_dtype="float32")
@@ -32,7 +32,7 @@ READOUTS = ("probes", "separate", "none")
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, small_shards):
     """Finished runs of three layers, and what training left of them."""
-    from perlayer.training.recipe import Recipe
+    from perlayer.runs import Recipe
     from perlayer.training.run import train
 
     folder = tmp_path_factory.mktemp("finished")

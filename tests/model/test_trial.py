@@ -12,7 +12,7 @@ from perlayer.model.trial import trial_decoder
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import load
 from perlayer.plan import check_params, run_files
-from perlayer.training.settings import ALGORITHMS, parse_run
+from perlayer.runs import ALGORITHMS, parse_run
 
 SETTINGS = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
 HEAD = "from perlayer.model.residual.protocol import ResidualDesign\n\n\n"

@@ -11,7 +11,7 @@ from perlayer.model.config import design_names
 from perlayer.model.published_settings import parse_published
 from perlayer.params import load
 from perlayer.questions import connect
-from perlayer.training.settings import parse_run
+from perlayer.runs import parse_run
 from perlayer.warehouse.collect import collect
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@ import pytest
 from perlayer.environment import Machine
 from perlayer.model.config import AttentionSettings, ModelSettings
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.training.settings import TrainSettings, parse_run
+from perlayer.runs import TrainSettings, parse_run
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +14,7 @@ def shards(small_shards):
 @pytest.fixture(scope="session")
 def recipe():
     """A recipe of a second or two."""
-    from perlayer.training.recipe import Recipe
+    from perlayer.runs import Recipe
 
     return Recipe(
         size="tiny",

@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 
 from perlayer.params import load
-from perlayer.training.recipe import parse_recipe
-from perlayer.training.settings import parse_definition
+from perlayer.runs import parse_definition, parse_recipe
 from perlayer.training.start import start_training
 
 ROOT = Path(__file__).parents[2]

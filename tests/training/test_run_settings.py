@@ -5,7 +5,7 @@ from perlayer.errors import UserError, require
 from perlayer.model.config import design_names
 from perlayer.params import load, parse
 from perlayer.plan import check_params
-from perlayer.training.settings import TrainSettings, parse_run
+from perlayer.runs import TrainSettings, parse_run
 
 
 def parsed(mapping, name="mine"):

@@ -10,8 +10,8 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
-from perlayer.params import ladder_name
 from perlayer.questions import Question
+from perlayer.runs import rung_size
 from perlayer.warehouse.collect import collect
 
 LAYERS = made_up.LAYERS
@@ -88,7 +88,7 @@ def rows(run: str, definition: dict[str, Any], rung: str | None = None) -> list[
 
 def ladder(rungs: dict[str, int], runs: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
     """The rung and the keys of each run of a ladder, by its name in the results."""
-    return {ladder_name(rung, run): (rung, keys) for rung in rungs for run, keys in runs.items()}
+    return {f"{rung}_{run}": (rung, keys) for rung in rungs for run, keys in runs.items()}
 
 
 def in_memory(
@@ -101,12 +101,9 @@ def in_memory(
     on_ladder = ladder(rungs, ladder_runs)
     losses = [row for run, keys in runs.items() for row in rows(run, keys)]
     losses += [row for run, (rung, keys) in on_ladder.items() for row in rows(run, keys, rung)]
-    every = runs | {run: keys for run, (_, keys) in on_ladder.items()}
-    connection = made_up.in_memory(losses, every, LAYERS, question)
-    for run, (rung, _) in on_ladder.items():
-        connection.execute(
-            "UPDATE runs SET size = ?, layers = ?, section = 'ladder' WHERE run = ?", [rung, RUNGS[rung], run]
-        )
+    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in on_ladder.items()}
+    sections = {rung: {"model": {"layers": layers}} for rung, layers in rungs.items()}
+    connection = made_up.in_memory(losses, every, LAYERS, question, sections)
     for size, parameters in PARAMETERS.items():
         connection.execute("UPDATE runs SET backbone_parameters = ? WHERE size = ?", [parameters, size])
     return connection
@@ -119,7 +116,7 @@ def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, i
         tables[f"runs/{run}"] = rows(run, keys, rung)
     for place, losses in tables.items():
         last = losses[0]
-        size = last["size"] if last["size"] == "nano" else ladder_name("nano", last["size"])
+        size = last["size"] if last["size"] == "nano" else rung_size("nano", last["size"])
         losses.append({**last, "metric": "parameters", "value": PARAMETERS[last["size"]], "step": 0})
         usual = {"step": 1, "tokens": 10, "other_layer": None, "split": "train", "metric": "loss"}
         table = pd.DataFrame([{**usual, **row, "size": size} for row in losses])
@@ -128,9 +125,10 @@ def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, i
 
 def params(runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> dict[str, Any]:
     """What params.yaml would say."""
-    section = {"runs": LADDER_RUNS, "rungs": {rung: {"model": {"layers": RUNGS[rung]}} for rung in rungs}}
-    return {**made_up.params(runs), "lens": {"tuned": []}, "published": {}, "retrain_heads": {"runs": []},
-        "routing": {"runs": []}, "ladder": section}  # fmt: skip
+    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in ladder(rungs, LADDER_RUNS).items()}
+    sections = {rung: {"model": {"layers": RUNGS[rung]}} for rung in rungs}
+    return {**made_up.params(every), "lens": {"tuned": []}, "published": {}, "retrain_heads": {"runs": []},
+        "routing": {"runs": []}, "rungs": sections}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

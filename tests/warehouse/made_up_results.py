@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,14 @@ import pandas as pd
 import pytest
 
 from perlayer import questions
+from perlayer.catalogue import catalogue
+from perlayer.params import load
 from perlayer.questions import Question
 from perlayer.store import fresh_folder
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import NOT_ALGORITHMS, collect
+from perlayer.warehouse.collect import collect
 
+ROOT = Path(__file__).parents[2]
 LAYERS = 6
 STEPS = 120
 PARAMETERS = 1000  # a layer
@@ -165,13 +167,19 @@ PAIRS = {
 }
 
 
+def recipe(layers: int = LAYERS) -> dict[str, Any]:
+    """That of nano, at some depth."""
+    nano = load(ROOT / "params.yaml")["recipes"]["nano"]
+    return {**nano, "model": {**nano["model"], "layers": layers}}
+
+
 def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[str, Any]:
     """What params.yaml would say."""
-    sections = {"data": {"corpus": "wiki-intros"}, "model": {"layers": LAYERS}, "optimizer": {}, "train": {}}
     return {
         "size": size,
-        "recipes": {"nano": sections, "smoke": sections},
+        "recipes": {"nano": recipe(), "smoke": recipe()},
         "runs": runs,
+        "rungs": {},
         "retrain_heads": {"runs": [run for run in RETRAINED if run in runs]},
         "lens": {"tuned": [run for run in TUNED if run in runs]},
         "routing": {"runs": [run for run in ROUTING if run in runs]},
@@ -435,7 +443,7 @@ def _empty(question: Question | None) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def in_memory(rows, runs, depth=2, question=None):
+def in_memory(rows, runs, depth=2, question=None, rungs=None):
     """The views over rows of `layer_metrics` and `runs`, and the claims of `question` alone.
 
     Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. The rows are in a
@@ -443,25 +451,8 @@ def in_memory(rows, runs, depth=2, question=None):
     """
     connection = _empty(question).cursor()
     connection.begin()
-    for run, definition in runs.items():
-        further = {key: value for key, value in definition.items() if key not in (*NOT_ALGORITHMS, "algorithms")}
-        algorithms = definition.get("algorithms", json.dumps(further))
-        connection.execute(
-            """INSERT INTO runs (run, size, residual, readouts, seed, layers, full_depth, ema, algorithms, setting,
-                present)
-            VALUES (?, 'nano', ?, ?, ?, ?, ?, ?, ?, ?, true)""",
-            [
-                run,
-                definition["residual"],
-                definition["readouts"],
-                definition["seed"],
-                definition.get("layers", depth),
-                "layers" not in definition,
-                "ema" in definition,
-                algorithms,
-                str([*(definition.get(key) for key in ("residual", "readouts", "layers")), algorithms]),
-            ],
-        )
+    said = {"size": "nano", "recipes": {"nano": recipe(depth)}, "runs": runs, "rungs": rungs or {}}
+    database.insert(connection, "runs", catalogue(said, present=runs))
     if len(rows):
         usual = {"size": "nano", "step": 1, "tokens": 10, "other_layer": None, "readout": "head", "ahead": 1}
         usual |= {"split": "train", "metric": "loss"}

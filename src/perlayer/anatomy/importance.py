@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow.parquet as parquet
 
 from perlayer.anatomy.categories import category
 from perlayer.errors import UserError
-from perlayer.store import fresh_folder, verified_files
+from perlayer.store import verified_files
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,10 @@ def importance_of(table: pa.Table) -> Importance:
 
 
 def read_importance(analysis: Path) -> Importance:
-    """The importance of the layers of the one model whose numbers lie in the folder `analysis`."""
+    """The importance of the layers of the one model whose numbers lie in the folder `analysis`.
+
+    Raises:
+        UserError: the numbers are missing or damaged.
+    """
     (file,) = verified_files(analysis, "*.parquet")
     return importance_of(parquet.read_table(file))
-
-
-def write_importance(importance: Importance | None, destination: Path) -> None:
-    """Write the importance of layers as `destination`/importance.json; an empty folder where there is none."""
-    with fresh_folder(destination) as folder:
-        if importance is not None:
-            (folder / "importance.json").write_text(json.dumps(asdict(importance), indent=1) + "\n")

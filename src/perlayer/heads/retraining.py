@@ -25,6 +25,7 @@ from perlayer.model.weights import READOUTS, load_model, readouts_file, save_wei
 from perlayer.optim.groups import groups_at, peak_rates
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
+from perlayer.runs import TrainSettings
 from perlayer.store import fresh_folder
 from perlayer.tables import write_table
 from perlayer.training.frozen_backbone import FrozenBackbone
@@ -40,7 +41,6 @@ from perlayer.training.session import (
     new_trainer,
     resumable,
 )
-from perlayer.training.settings import TrainSettings
 
 READOUT = "retrained"
 SEED = 0  # nothing is drawn: weights are loaded, and the data order is that of the shards

@@ -63,13 +63,9 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     return " ".join([*sentences, claims_fared(connection, "A6")])
 
 
-def _named(way: str) -> str:
-    return "stages by importance" if way == "by importance" else way
-
-
 def _said(effect: Effect) -> str:
     pairs = f"{effect.pairs} pair{'' if effect.pairs == 1 else 's'}"
-    return f"{signed(effect.difference)} nats for {_named(effect.way)} ({noise_of(effect.noise)}, {pairs} of one seed)"
+    return f"{signed(effect.difference)} nats for {effect.way} ({noise_of(effect.noise)}, {pairs} of one seed)"
 
 
 def _cost(effects: list[Effect]) -> list[str]:
@@ -77,7 +73,7 @@ def _cost(effects: list[Effect]) -> list[str]:
         return []
     return [
         "At equal steps it costs "
-        + listed([f"{100 * effect.cost:.0f} % of the compute for {_named(effect.way)}" for effect in effects])
+        + listed([f"{100 * effect.cost:.0f} % of the compute for {effect.way}" for effect in effects])
         + "."
     ]
 

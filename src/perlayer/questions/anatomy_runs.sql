@@ -4,12 +4,12 @@ FROM (
     SELECT run, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts, seed,
         layers, ema, run IN (SELECT run FROM anatomy_runs) AS present, true AS asked
     FROM recipe_runs
-    WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
+    WHERE residual = 'sandwich' AND full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
     UNION ALL
     SELECT run, setup, NULL, seed, layers, false, true, false FROM anatomy_runs
     WHERE run NOT IN (
         SELECT run FROM recipe_runs
-        WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
+        WHERE residual = 'sandwich' AND full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
     )
 )
 QUALIFY present OR row_number() OVER (PARTITION BY setup, asked ORDER BY present DESC, seed, readouts, ema, run) = 1

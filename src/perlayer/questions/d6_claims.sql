@@ -5,7 +5,7 @@ WITH
 published (position, quantity, published) AS (VALUES
     (1, 'Layers at the same relative depth map best from a shallow to a deep model', 'a clear diagonal (figure 8)')
 ),
-plain AS (SELECT run, residual FROM recipe_runs WHERE readouts IN ('none', 'probes') AND algorithms = '{}'),
+plain AS (SELECT run, residual FROM recipe_runs WHERE plain),
 judged_pairs AS (
     SELECT pair FROM pairs
     JOIN plain AS shallow ON shallow.run = source

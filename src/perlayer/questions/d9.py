@@ -32,7 +32,7 @@ def _regression(
     r_squared: float | None,
 ) -> str:
     """What one regression finds, in one sentence."""
-    where = "At the size in use" if scope == "size in use" else "With the ladder of sizes"
+    where = "At the size in use" if scope == "size in use" else "With rungs of other sizes"
     models = f"{runs} plain models of {depths} depths" + (f" and {widths} widths" if widths > 1 else "")
     text = f"{where}, over {models}, twice as many layers change the final training loss by {signed(by_depth)} nats "
     text += f"({_error(depth_noise)})"
@@ -55,7 +55,7 @@ QUESTION = Question(
     background=(
         "Ordinary least squares of the final training loss of plain models on the binary logarithms of depth and "
         "width: a coefficient is what a doubling changes. Models of the size in use have one width and see the same "
-        "tokens; those of the ladder grow in depth, width and tokens together, so that what tokens bring is in both "
+        "tokens; those of the rungs grow in depth, width and tokens together, so that what tokens bring is in both "
         "coefficients. Width is told by the parameters of a layer, which grow with its square. What counts as noise is "
         "three standard errors of the coefficient."
     ),

@@ -2,7 +2,7 @@
 WITH
 published (position, scope, quantity, published) AS (VALUES
     (1, 'size in use', 'Depth helps at one width', 'yes, p < 0.0001 (132 open models, beside widths)'),
-    (2, 'with the ladder', 'Depth helps beside width', 'yes, p < 0.0001 (132 open models)')
+    (2, 'with rungs', 'Depth helps beside width', 'yes, p < 0.0001 (132 open models)')
 )
 SELECT position, quantity, published,
     CASE WHEN by_depth IS NOT NULL AND (position = 1 OR by_width IS NOT NULL) THEN

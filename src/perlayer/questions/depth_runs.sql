@@ -4,7 +4,7 @@ SELECT run, residual, setup, seed, layers, present
 FROM (
     SELECT run, residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts,
         seed, layers, ema, run IN (SELECT run FROM dissected_runs) AS present
-    FROM recipe_runs WHERE full_depth AND algorithms = '{}'
+    FROM recipe_runs WHERE full_depth AND standard
 )
 WHERE present OR setup = 'baseline' OR residual = 'sandwich' AND setup IN ('separate', 'shared')
 QUALIFY present OR row_number() OVER (PARTITION BY residual, setup ORDER BY present DESC, seed, readouts, ema, run) = 1

@@ -2,6 +2,6 @@
 SELECT run, CASE WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup, seed, layers,
     run IN (SELECT run FROM lenses) AS present
 FROM recipe_runs
-WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}'
+WHERE residual = 'sandwich' AND full_depth AND standard
 QUALIFY row_number() OVER (PARTITION BY readouts ORDER BY run IN (SELECT run FROM lenses) DESC, seed, ema, run) = 1
 ORDER BY array_position(['none', 'probes', 'separate', 'shared', 'shared_stop_gradient'], readouts)

@@ -26,7 +26,7 @@ def _gaps(connection: duckdb.DuckDBPyConnection, readouts: str) -> dict[int, flo
     """Gap to an ordinary model of the same depth by layer, for the setup's run of the lowest seed."""
     rows = connection.execute(
         """SELECT layer, gap FROM gap JOIN recipe_runs AS runs USING (run)
-        WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts = ?
+        WHERE residual = 'sandwich' AND full_depth AND standard AND readouts = ?
             AND run IN (SELECT run FROM groups) ORDER BY layer""",
         [readouts],
     ).fetchall()
@@ -58,7 +58,7 @@ def _separate(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def _costs(connection: duckdb.DuckDBPyConnection) -> list[str]:
     rows = connection.execute(
         """SELECT readouts, difference, standard_error, seeds FROM paired JOIN recipe_runs AS runs USING (run)
-        WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND layer = layers
+        WHERE residual = 'sandwich' AND full_depth AND standard AND layer = layers
             AND readouts IN ('separate', 'shared', 'shared_stop_gradient') ORDER BY readouts"""
     ).fetchall()
     if not rows:

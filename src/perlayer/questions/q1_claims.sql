@@ -27,7 +27,7 @@ floor AS (SELECT max(spread) AS floor FROM noise_floor WHERE residual = 'sandwic
 setups AS (
     SELECT run, member, seed, readouts AS setup, layers AS last
     FROM groups
-    WHERE residual = 'sandwich' AND full_depth AND algorithms = '{}' AND readouts <> 'none'
+    WHERE residual = 'sandwich' AND full_depth AND standard AND readouts <> 'none'
 ),
 costs AS (
     SELECT setup, difference, standard_error, seeds,

@@ -2,7 +2,7 @@
 WITH losses AS (
     SELECT layer, readouts AS setup, loss
     FROM final_loss JOIN recipe_runs AS runs USING (run)
-    WHERE residual = 'sandwich' AND algorithms = '{}' AND full_depth AND present AND readouts <> 'none'
+    WHERE residual = 'sandwich' AND standard AND full_depth AND present AND readouts <> 'none'
         AND run IN (SELECT run FROM groups)
     UNION ALL
     SELECT layers, 'ordinary', loss FROM ordinary

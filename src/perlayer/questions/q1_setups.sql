@@ -5,7 +5,6 @@ SELECT run,
         WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup,
     seed, layers, present
 FROM recipe_runs
-WHERE residual = 'sandwich' AND algorithms = '{}' AND (full_depth OR readouts IN ('none', 'probes'))
-    AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
-QUALIFY row_number() OVER (PARTITION BY setting, seed, ema ORDER BY present DESC, length(run), run) = 1
+WHERE residual = 'sandwich' AND standard AND (full_depth OR readouts IN ('none', 'probes'))
+    AND counts AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 ORDER BY run

@@ -15,7 +15,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
     """What separate heads cost the last layer at every depth, and how that goes with depth."""
     rows = connection.execute(
         """SELECT layers, difference, noise FROM supervision
-        WHERE residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}' AND difference IS NOT NULL
+        WHERE residual = 'sandwich' AND readouts = 'separate' AND standard AND difference IS NOT NULL
         ORDER BY layers"""
     ).fetchall()
     if not rows:

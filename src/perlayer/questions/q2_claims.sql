@@ -8,7 +8,7 @@
 WITH costs AS (
     SELECT layers, difference, noise
     FROM supervision
-    WHERE residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}' AND difference IS NOT NULL
+    WHERE residual = 'sandwich' AND readouts = 'separate' AND standard AND difference IS NOT NULL
 ),
 measured AS (
     SELECT

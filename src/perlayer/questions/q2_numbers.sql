@@ -3,5 +3,5 @@
 SELECT layers AS depth, ordinary.loss AS plain, supervision.loss AS separate, difference, standard_error, seeds AS pairs,
     noise
 FROM supervision LEFT JOIN ordinary USING (residual, layers)
-WHERE residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}'
+WHERE residual = 'sandwich' AND readouts = 'separate' AND standard
 ORDER BY layers

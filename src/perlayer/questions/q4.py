@@ -137,7 +137,7 @@ def _gains(connection: duckdb.DuckDBPyConnection) -> list[str]:
         """SELECT design_name(residual), max(forward_gain), max(greatest_forward_gain), max(backward_gain),
             max(greatest_backward_gain)
         FROM routing JOIN recipe_runs USING (run)
-        WHERE forward_gain IS NOT NULL AND full_depth AND algorithms = '{}'
+        WHERE forward_gain IS NOT NULL AND full_depth AND standard
             AND readouts IN ('none', 'probes', 'separate')
         GROUP BY run, residual, readouts, seed
         QUALIFY row_number() OVER (PARTITION BY residual ORDER BY readouts = 'separate', seed, run) = 1

@@ -88,7 +88,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
 def _ways(connection: duckdb.DuckDBPyConnection) -> list[Way]:
     rows = connection.execute(
         """SELECT run, readouts, seed, weighting, total, schedule, reach, surgery, layer_dropout, other, loss,
-            difference, noise, saved, saved_noise, removed, algorithms = '{}', measured_on, floor
+            difference, noise, saved, saved_noise, removed, standard, measured_on, floor
         FROM supervision WHERE residual = 'sandwich' AND full_depth AND difference IS NOT NULL
         ORDER BY difference, run"""
     ).fetchall()

@@ -23,11 +23,11 @@ published (position, quantity, published) AS (VALUES
 ),
 floor AS (SELECT max(spread) AS floor FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'),
 ways_here AS (
-    SELECT *, algorithms ->> '$.schedule.kind' AS kind
+    SELECT *, schedule_kind AS kind
     FROM supervision
     WHERE residual = 'sandwich' AND full_depth AND difference IS NOT NULL
 ),
-usual AS (SELECT * FROM ways_here WHERE algorithms = '{}' AND readouts IN ('separate', 'shared')),
+usual AS (SELECT * FROM ways_here WHERE standard AND readouts IN ('separate', 'shared')),
 -- The last layer over training, smoothed over the same steps as in the figures.
 last AS (
     SELECT curves.run, setup, lead, seed, step, loss, max(step) OVER (PARTITION BY curves.run) AS steps
@@ -103,9 +103,7 @@ measured (position, measured, differences, noises) AS (
     FROM ways_here
     WHERE reach = 'all below' AND surgery = 'none' AND layer_dropout = 'none' AND other = '' AND (
         readouts = 'separate' AND kind = 'threshold'
-        OR readouts = 'shared' AND kind = 'linear_to_zero'
-            AND (algorithms ->> '$.weighting.shape' = 'single' OR len(list_filter(
-                TRY_CAST(algorithms -> '$.weighting.weights' AS DOUBLE[]), lambda weight: weight <> 0)) = 1))
+        OR readouts = 'shared' AND kind = 'linear_to_zero' AND weighted_layers = 1)
     GROUP BY kind
 ),
 judged AS (

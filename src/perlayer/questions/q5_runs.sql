@@ -3,9 +3,9 @@
 SELECT run, readouts, seed, layers, present
 FROM recipe_runs
 WHERE residual = 'sandwich' AND full_depth
-    AND (readouts IN ('none', 'probes') AND algorithms = '{}' OR run IN (SELECT run FROM ways))
+    AND (plain OR run IN (SELECT run FROM ways))
 QUALIFY row_number() OVER (
-    PARTITION BY CASE WHEN readouts IN ('none', 'probes') THEN 'plain' ELSE setting END
+    PARTITION BY CASE WHEN readouts IN ('none', 'probes') THEN 'plain' ELSE seed_group END
     ORDER BY present DESC, seed, readouts, ema, run
 ) = 1
 ORDER BY readouts <> 'none', run

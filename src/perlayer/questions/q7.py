@@ -46,7 +46,7 @@ def verdict(connection: duckdb.DuckDBPyConnection) -> str:
         Change(*row)
         for row in connection.execute(
             """SELECT way, ahead, layer, layer = layers, loss, difference, noise, seeds, module FROM multi_token_layers
-            WHERE residual = 'sandwich' AND full_depth AND section = 'runs' AND ahead <= 2
+            WHERE residual = 'sandwich' AND full_depth AND NOT at_rung AND ahead <= 2
             ORDER BY way, ahead, layer"""
         ).fetchall()
     ]
@@ -136,7 +136,7 @@ QUESTION = Question(
     numbers_title="Final training loss by layer without and with multi-token prediction",
     signed=("difference",),
     testing="""SELECT bool_or(seeds < 3) FROM multi_token_layers
-        WHERE residual = 'sandwich' AND full_depth AND section = 'runs' AND way = deepseek_v3() AND ahead <= 2""",
+        WHERE residual = 'sandwich' AND full_depth AND NOT at_rung AND way = deepseek_v3() AND ahead <= 2""",
     claims=sql("q7_claims"),
     figures=("future_layers",),
     verdict=verdict,

@@ -16,7 +16,7 @@ published (position, quantity, published) AS (VALUES
 changes AS (
     SELECT *, abs(difference) > coalesce(noise, 'infinity') AS beyond, layer = layers OR seeds >= 3 AS enough
     FROM multi_token_layers
-    WHERE residual = 'sandwich' AND full_depth AND section = 'runs' AND way = deepseek_v3() AND ahead <= 2
+    WHERE residual = 'sandwich' AND full_depth AND NOT at_rung AND way = deepseek_v3() AND ahead <= 2
 ),
 measured AS (
     SELECT 2 * ahead - 1 + (layer = layers)::INTEGER AS position,

@@ -3,5 +3,5 @@
 -- module that predicts that token, in the same runs.
 SELECT way, ahead, layer, readout, plain, loss AS multi_token, difference, noise, seeds AS pairs, module AS own_module
 FROM multi_token_layers
-WHERE residual = 'sandwich' AND full_depth AND section = 'runs'
+WHERE residual = 'sandwich' AND full_depth AND NOT at_rung
 ORDER BY way <> deepseek_v3(), way, ahead, layer

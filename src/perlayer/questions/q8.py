@@ -100,7 +100,7 @@ QUESTION = Question(
         "DeepSeek-V3, weight 0.3), on the same batches and from the same seed. What is compared is the next-token loss "
         "of the last layer, with minus without: below zero it helps. It is the mean over the last 50 updates at every "
         "size: of a training of a few hundred that is a large share, over which the loss still falls. The sizes are "
-        "the recipe in use and the rungs of the ladder in params.yaml; how many parameters and training tokens each "
+        "the recipe in use and the rungs of params.yaml; how many parameters and training tokens each "
         "has, the table says. What counts as noise is three standard errors over pairs of one seed, and with fewer "
         f"than three pairs never less than how far plain runs of that size end apart. {CHANCE_OF_PAIRS}."
     ),

@@ -120,7 +120,7 @@ def _sources(connection: duckdb.DuckDBPyConnection) -> list[str]:
     rows = connection.execute(
         """SELECT design_name(residual), count(source_weight), arg_max(source_weight, other_layer), max(source_entropy)
         FROM routing JOIN recipe_runs USING (run)
-        WHERE sublayer = 'head' AND starts_with(residual, 'attnres') AND full_depth AND algorithms = '{}'
+        WHERE sublayer = 'head' AND starts_with(residual, 'attnres') AND full_depth AND standard
             AND readouts IN ('none', 'probes')
         GROUP BY run, residual, readouts, seed
         QUALIFY row_number() OVER (PARTITION BY residual ORDER BY seed, run) = 1

@@ -2,7 +2,7 @@
 -- has them.
 SELECT run, residual, readouts, seed, layers, run IN (SELECT run FROM lenses) AS present
 FROM recipe_runs
-WHERE full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes')
+WHERE full_depth AND plain
 QUALIFY row_number() OVER (
     PARTITION BY residual, seed ORDER BY run IN (SELECT run FROM lenses) DESC, readouts = 'none', ema, run
 ) = 1

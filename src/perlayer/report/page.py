@@ -24,7 +24,7 @@ CREDITS = {
     )
 }
 RUNS = """
-SELECT run, readouts, residual, seed, layers, ema, algorithms, steps, tokens, final_loss, val_loss, val_bits_per_byte,
+SELECT run, readouts, residual, seed, layers, ema, training, steps, tokens, final_loss, val_loss, val_bits_per_byte,
     ema_loss
 FROM recipe_runs
 WHERE present

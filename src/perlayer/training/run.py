@@ -23,12 +23,12 @@ from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder, run_layer
 from perlayer.optim.groups import parameter_groups
 from perlayer.optim.hyperball import Hyperball
+from perlayer.runs import Recipe, Run, check_size, check_warmup
 from perlayer.training.compilation import compiled_layer, wants_compilation
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, evaluate
 from perlayer.training.layer_log import LayerLog
 from perlayer.training.publish import Results, publish
-from perlayer.training.recipe import Recipe
 from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.session import (
     Session,
@@ -40,7 +40,6 @@ from perlayer.training.session import (
     new_trainer,
     resumable,
 )
-from perlayer.training.settings import Run, check_size, check_warmup
 
 
 def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, machine: Machine) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from perlayer.environment import Machine
 from perlayer.lean_imports import import_lean
+from perlayer.runs import Recipe, Run
 from perlayer.training.launch import launch_processes
-from perlayer.training.recipe import Recipe
-from perlayer.training.settings import Run
 
 
 def in_processes(batch: int, train: Callable[[Machine], None]) -> None:

@@ -10,41 +10,18 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from perlayer.depth.tables import DissectionNumber
+from perlayer.catalogue import catalogue, parse_runs
+from perlayer.depth.settings import parse_pairs
 from perlayer.errors import UserError
-from perlayer.layer_metrics import LayerNumber
-from perlayer.params import ladder_name, recipe
 from perlayer.provenance import different_params, different_sources
 from perlayer.store import MANIFEST, fresh_folder, read_manifest, replace_text, verified, verified_files
-from perlayer.tables import read_table
+from perlayer.tables import read_table, write_table
 from perlayer.warehouse import database
 from perlayer.warehouse.headline import headline
+from perlayer.warehouse.tables import TABLES, LeftOut, PairOfRuns
 
-
-class Table(NamedTuple):
-    """A table, and the files from which it is filled."""
-
-    name: str
-    rows: type
-    order: str  # of rows everywhere: sums of the same numbers in another order differ in their last digits
-
-
-LAYER_METRICS = Table(
-    "layer_metrics",
-    LayerNumber,
-    "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step",
-)
-DISSECTIONS = Table(
-    "dissections",
-    DissectionNumber,
-    "run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
-    "position NULLS FIRST, strength NULLS FIRST",
-)
 SET_ASIDE = Path(".perlayer/set_aside")
 SHOWN = 3  # differences that are told of results that are left out
-WATCHES = ("ema", "future_probes", "gradient_cosines")  # what looks on and changes nothing in training
-NOT_SETTING = ("seed", *WATCHES)  # what runs of equal setting may differ in
-NOT_ALGORITHMS = ("residual", "readouts", "seed", "layers", *WATCHES)
 
 # The stages that read finished models, and where params.yaml names the models each of them reads: a list of names, or
 # a mapping of them. A stage leaves one table in analyses/STAGE/NAME/.
@@ -101,10 +78,9 @@ def collect(
     Results that were made with other params than `params` are left out, as are those made from another text or other
     prompts than there are now, and readings of another training of a run; the table `left_out` says so.
 
-    That is layers.parquet in `metrics_dir`/runs/RUN, where a run of the ladder is called RUNG_RUN, and the one table in
-    each `metrics_dir`/analyses/STAGE/NAME. The tables of the warehouse (runs, layer_metrics, dissections, pairs) are
-    sorted, so the same results give the same bytes. What has no results at the current size is absent, which is no
-    error.
+    That is layers.parquet in `metrics_dir`/runs/RUN, and the one table in each `metrics_dir`/analyses/STAGE/NAME. The
+    tables of the warehouse are sorted, so the same results give the same bytes. What has no results at the current size
+    is absent, which is no error.
 
     Args:
         params: all of params.yaml.
@@ -123,7 +99,7 @@ def collect(
     results = [metrics_dir / "analyses" / stage / name for stage, names in models.items() for name in names]
     sources = current_sources(map(Path, data), results)
 
-    def load(table: Table, path: Path, stage: str, name: str, size: str) -> bool:
+    def load(table: str, path: Path, stage: str, name: str, size: str) -> bool:
         about = about_of(path.parent)
         reason = difference(about, params, sources, size == PUBLISHED)
         if reason is not None:
@@ -134,49 +110,35 @@ def collect(
             sources.setdefault(folder, identity)
         return True
 
-    for definition in [*definitions(params), *ladder_definitions(params), *growth_definitions(params)]:
-        run, section = definition["run"], definition["section"]
-        path = metrics_dir / "runs" / run / "layers.parquet"
-        definition["routing"] = run in models["routing"]
-        # a rung is what it is beside the size in use, so its results say both
-        size = ladder_name(params["size"], definition["size"]) if section == "ladder" else params["size"]
-        stage = "train" if section == "runs" else section
-        definition["present"] = load(LAYER_METRICS, path, stage, run, size)
-        definition["left_out"] = left_out.get((stage, run))
-        sources |= trained_models(path.parent, definition["present"])
-        if not definition["present"] and not definition["left_out"]:
-            (absent if section == "runs" else absent_analyses.setdefault(section, [])).append(run)
-        insert_run(connection, definition)
-    for pair in mapped:
-        connection.execute("INSERT INTO pairs VALUES ($pair, $source, $target)", pair)
+    present = set()
+    for run in parse_runs(params):
+        path = metrics_dir / "runs" / run.name / "layers.parquet"
+        if load("layer_metrics", path, "train", run.name, run.size(params["size"])):
+            present.add(run.name)
+        sources |= trained_models(path.parent, run.name in present)
+        if run.name not in present and ("train", run.name) not in left_out:
+            absent.append(run.name)
+    reasons = {name: reason for (stage, name), reason in left_out.items() if stage == "train"}
+    database.insert(connection, "runs", catalogue(params, present, reasons, models["routing"]))
+    database.insert(connection, "pairs", mapped)
     database.create_views(connection)
     connection.execute(RESULTS)  # before the analyses bring steps and tokens of their own
 
     for stage, names in models.items():
         size = PUBLISHED if ANALYSES[stage] == PUBLISHED else params["size"]
-        table = DISSECTIONS if stage in DISSECTING else LAYER_METRICS
+        table = "dissections" if stage in DISSECTING else "layer_metrics"
         folder = metrics_dir / "analyses" / stage
         missing = [name for name in names if not load(table, _only_table(folder / name), stage, name, size)]
         missing = [name for name in missing if (stage, name) not in left_out]
         if missing:
             absent_analyses[stage] = missing
 
-    for (stage, name), reason in left_out.items():
-        connection.execute("INSERT INTO left_out VALUES (?, ?, ?)", [stage, name, reason])
+    database.insert(connection, "left_out", [LeftOut(*key, reason) for key, reason in left_out.items()])
     with fresh_folder(warehouse_dir) as folder:
-        for name, order in (("runs", "run"), ("pairs", "pair"), ("left_out", "stage, name")):
-            _write(connection, name, order, folder)
-        for table in (LAYER_METRICS, DISSECTIONS):
-            _write(connection, table.name, table.order, folder)
+        for name, table in TABLES.items():
+            write_table(table.rows, database.described(connection, name, table.order), folder / f"{name}.parquet")
     replace_text(warehouse_dir.with_name("headline.json"), json.dumps(headline(connection), indent=2) + "\n")
     return Absent(absent, absent_analyses, left_out)
-
-
-def insert_run(connection: duckdb.DuckDBPyConnection, definition: Mapping[str, Any]) -> None:
-    """Add a run to the table `runs`."""
-    names = ", ".join(definition)
-    marks = ", ".join(f"${name}" for name in definition)
-    connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", dict(definition))
 
 
 def set_aside(params: Mapping[str, Any], metrics_dir: str | Path) -> list[Path]:
@@ -185,8 +147,7 @@ def set_aside(params: Mapping[str, Any], metrics_dir: str | Path) -> list[Path]:
     DVC leaves behind what a run that is no longer named has made, and `collect` depends on whole folders.
     """
     metrics_dir = Path(metrics_dir)
-    sections = (definitions(params), ladder_definitions(params), growth_definitions(params))
-    named = {metrics_dir / "runs": {row["run"] for rows in sections for row in rows}}
+    named = {metrics_dir / "runs": set(params["runs"])}
     models = analysed(params)
     named |= {metrics_dir / "analyses": set(models)}
     named |= {metrics_dir / "analyses" / stage: set(names) for stage, names in models.items()}
@@ -251,7 +212,6 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
     """
     models = {}
-    runs = {*params["runs"], *(definition["run"] for definition in ladder_definitions(params))}
     for stage, where in ANALYSES.items():
         found: Any = params
         for part in where.split("."):
@@ -261,7 +221,7 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
         for name in names:
-            if where in NAMING and name in runs:
+            if where in NAMING and name in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
             if where not in NAMING and name not in params["runs"]:
                 raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
@@ -269,109 +229,14 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
     return models
 
 
-def definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What params.yaml says of every run, in the columns of the table `runs`, in order of name.
-
-    Raises:
-        UserError: a run lacks residual, readouts or seed, or one of them has a wrong type.
-    """
-    model, where = recipe(params, "model")
-    depth = _integer(model, "layers", where)
-    return [
-        _definition(run, keys, params["size"], depth, f"runs.{run}") for run, keys in sorted(params["runs"].items())
-    ]
-
-
-def ladder_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The same of every run of the ladder, at the size of its rung; none where params.yaml has no ladder.
-
-    Raises:
-        UserError: a rung or a run is not defined as it should be.
-    """
-    ladder = params.get("ladder", {"runs": {}, "rungs": {}})
-    runs, rungs = (_mapping(_mapping(ladder, "ladder").get(key), f"ladder.{key}") for key in ("runs", "rungs"))
-    recipe_model, _ = recipe(params, "model")
-    rows = []
-    for rung, changes in sorted(rungs.items()):
-        where = f"ladder.rungs.{rung}"
-        model = _mapping(_mapping(changes, where).get("model", {}), f"{where}.model")
-        depth = _integer({**recipe_model, **model}, "layers", f"{where}.model")
-        for run, keys in sorted(runs.items()):
-            row = _definition(ladder_name(rung, run), keys, rung, depth, f"ladder.runs.{run}")
-            rows.append({**row, "section": "ladder"})
-    return rows
-
-
-def growth_definitions(params: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The same of every run of the section `growth`; none where params.yaml has none.
-
-    Raises:
-        UserError: a run is not defined as it should be.
-    """
-    runs = _mapping(_mapping(params.get("growth", {"runs": {}}), "growth").get("runs"), "growth.runs")
-    model, where = recipe(params, "model")
-    depth = _integer(model, "layers", where)
-    rows = [_definition(run, keys, params["size"], depth, f"growth.runs.{run}") for run, keys in sorted(runs.items())]
-    return [{**row, "section": "growth"} for row in rows]
-
-
-def pairs(params: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What params.yaml says of every pair of runs, in the columns of the table `pairs`; none without its section.
+def pairs(params: Mapping[str, Any]) -> list[PairOfRuns]:
+    """What params.yaml says of every pair of runs, in order of name; none without its section.
 
     Raises:
         UserError: a pair does not name two runs.
     """
-    rows = []
-    for pair, said in sorted(_mapping(params.get("depth_maps") or {}, "depth_maps").items()):
-        where = f"depth_maps.{pair}"
-        ends = _mapping(said, where)
-        rows.append({"pair": pair, "source": _text(ends, "from", where), "target": _text(ends, "to", where)})
-    return rows
-
-
-def _definition(run: str, keys: Any, size: str, depth: int, where: str) -> dict[str, Any]:
-    if not isinstance(keys, Mapping):
-        raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {keys!r}")
-    layers = _integer(keys, "layers", where) if keys.get("layers") is not None else depth
-    # A run that spells out the depth of the recipe is the same run as one that leaves it to the recipe.
-    optional = {key: value for key, value in keys.items() if value is not None and (key, value) != ("layers", depth)}
-    return {
-        "run": run,
-        "size": size,
-        "section": "runs",
-        "residual": _text(keys, "residual", where),
-        "readouts": _text(keys, "readouts", where),
-        "seed": _integer(keys, "seed", where),
-        "layers": layers,
-        "full_depth": layers == depth,
-        "ema": keys.get("ema") is not None,
-        "algorithms": _json({key: value for key, value in optional.items() if key not in NOT_ALGORITHMS}),
-        "setting": _json({key: value for key, value in optional.items() if key not in NOT_SETTING}),
-    }
-
-
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise UserError(f"params.yaml: {where}: expected a mapping of names, found {value!r}")
-    return value
-
-
-def _text(mapping: Mapping[str, Any], key: str, where: str) -> str:
-    value = mapping.get(key)
-    if not isinstance(value, str):
-        raise UserError(f"params.yaml: {where}.{key}: expected a name, found {value!r}")
-    return value
-
-
-def _integer(mapping: Mapping[str, Any], key: str, where: str) -> int:
-    value = mapping.get(key)
-    if type(value) is not int:
-        raise UserError(f"params.yaml: {where}.{key}: expected a whole number, found {value!r}")
-    return value
-
-
-def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    found = parse_pairs({"depth_maps": {}, **params})
+    return [PairOfRuns(name, pair.source, pair.target) for name, pair in sorted(found.items())]
 
 
 def _only_table(folder: Path) -> Path:
@@ -382,30 +247,16 @@ def _only_table(folder: Path) -> Path:
     return files[0] if files else folder / "absent.parquet"
 
 
-def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, run: str, size: str) -> bool:
+def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path, run: str, size: str) -> bool:
     """Insert the rows of one run or published model; False when there are none at this size."""
     if not path.exists():
         return False
-    rows = read_table(table.rows, verified(path))
+    rows = read_table(TABLES[table].rows, verified(path))
     owners = sorted((row["run"], row["size"]) for row in rows.group_by(["run", "size"]).aggregate([]).to_pylist())
     if len(owners) != 1 or owners[0][0] != run:
         names = ", ".join(f"{owner} at size {owner_size}" for owner, owner_size in owners) or "no rows"
         raise UserError(f"{path}: expected the rows of run {run} alone, found {names}")
     if owners[0][1] != size:
         return False
-    held = {row[0] for row in connection.execute(f"DESCRIBE {table.name}").fetchall()}
-    connection.register("incoming", rows.select([name for name in rows.column_names if name in held]))
-    connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming ORDER BY {table.order}")
-    connection.unregister("incoming")
+    database.insert(connection, table, rows)
     return True
-
-
-def _write(connection: duckdb.DuckDBPyConnection, table: str, order: str, folder: Path) -> None:
-    path = folder / f"{table}.parquet"
-    try:
-        connection.execute(
-            f"COPY (SELECT * FROM {table} ORDER BY {order}) TO {database.quoted(path)} "
-            "(FORMAT parquet, COMPRESSION zstd)"
-        )
-    except duckdb.Error as error:
-        raise UserError(f"{path}: cannot be written: {database.first_line(error)}") from None

@@ -7,18 +7,21 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from perlayer.errors import UserError
 from perlayer.lifetimes import temporary_folder
 from perlayer.store import MANIFEST, read_manifest, verified_files
+from perlayer.tables import schema_of, table_of
+from perlayer.warehouse.tables import TABLES
 
-TABLES = ("runs", "layer_metrics", "dissections", "pairs", "left_out")
 VIEWS = (
     "recipe_runs",
     "final_loss",
@@ -137,19 +140,27 @@ def relations(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str
     """Each table and view of the database by name: name, `table` or `view`, and what it means; tables come first."""
     return connection.execute(
         """SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables()
-        WHERE database_name = 'perlayer' AND schema_name = 'main'
+        WHERE database_name = current_database() AND schema_name = 'main'
         UNION ALL
         SELECT view_name, 'view', comment FROM duckdb_views()
-        WHERE database_name = 'perlayer' AND schema_name = 'main' AND NOT internal
+        WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal
         ORDER BY kind, name"""
     ).fetchall()
 
 
 def columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str, str | None]]:
-    """Each column of a table or view, in order: its name, its type and what it means."""
+    """Each column of a table or view, in order: its name, its type and what it means.
+
+    A column of which a view says nothing is what the table `runs` says of the column of that name.
+    """
     return connection.execute(
-        """SELECT column_name, lower(data_type), comment FROM duckdb_columns()
-        WHERE database_name = 'perlayer' AND schema_name = 'main' AND table_name = ? ORDER BY column_index""",
+        """WITH columns AS (
+            FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main'
+        )
+        SELECT mine.column_name, lower(mine.data_type), coalesce(mine.comment, of_runs.comment)
+        FROM columns AS mine
+        LEFT JOIN columns AS of_runs ON of_runs.table_name = 'runs' AND of_runs.column_name = mine.column_name
+        WHERE mine.table_name = ? ORDER BY mine.column_index""",
         [name],
     ).fetchall()
 
@@ -182,7 +193,31 @@ def _place(warehouse_dir: Path) -> Path:
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the empty tables in the current database of `connection`."""
+    for name, table in TABLES.items():
+        connection.register("incoming", schema_of(table.rows).empty_table())
+        connection.execute(f"CREATE TABLE {name} AS FROM incoming")
+        connection.unregister("incoming")
     connection.execute(sql("tables"))
+
+
+def insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | Sequence[Any]) -> None:
+    """Add rows to a table, in the order in which it keeps them.
+
+    Args:
+        rows: a table of its kind of row, or instances of that.
+    """
+    kind, order = TABLES[name]
+    connection.register("incoming", rows if isinstance(rows, pa.Table) else table_of(kind, rows))
+    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming ORDER BY {order}")
+    connection.unregister("incoming")
+
+
+def described(connection: duckdb.DuckDBPyConnection, name: str, order: str = "ALL") -> pa.Table:
+    """A table or view in order; its metadata say what it means, and under `column NAME` what each column does."""
+    table = connection.sql(f'SELECT * FROM "{name}" ORDER BY {order}').to_arrow_table()
+    ((meaning,),) = [(meaning,) for relation, _, meaning in relations(connection) if relation == name]
+    said = {"table": meaning, **{f"column {column}": means for column, _, means in columns(connection, name)}}
+    return table.replace_schema_metadata({key: text for key, text in said.items() if text})
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -194,7 +229,8 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
 def _fingerprint(warehouse_dir: Path, claims: str) -> str:
     """A hash of all that the database is made from."""
     digest = hashlib.blake2b(digest_size=16)
-    for text in (duckdb.__version__, *(sql(name) for name in ("tables", "macros", *VIEWS)), claims):
+    schemas = "\n".join(str(schema_of(table.rows)) for table in TABLES.values())
+    for text in (duckdb.__version__, schemas, *(sql(name) for name in ("tables", "macros", *VIEWS)), claims):
         digest.update(hashlib.blake2b(text.encode()).digest())
     if not (warehouse_dir / MANIFEST).exists():
         raise UserError(f"{warehouse_dir}: no such folder; `make repro` makes it, `dvc pull` brings what was pushed")

@@ -34,7 +34,7 @@ SUPERVISION = """
 SELECT CASE WHEN full_depth THEN run ELSE format('separate_{}_layers', layers) END AS name, difference
 FROM supervision
 WHERE residual = 'sandwich' AND difference IS NOT NULL
-    AND (full_depth AND algorithms <> '{}' OR NOT full_depth AND algorithms = '{}' AND readouts = 'separate')
+    AND (full_depth AND NOT standard OR NOT full_depth AND standard AND readouts = 'separate')
 ORDER BY full_depth DESC, layers, run
 """
 GRADIENTS = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
@@ -14,6 +15,8 @@ MOST_AHEAD = 127  # what the column `ahead` holds
 class Settings(AlgorithmSettings):
     """Which later token the probes predict."""
 
+    looks_on = True
+
     ahead: int = 2  # 2 is the token after next
 
     def __post_init__(self):
@@ -22,3 +25,6 @@ class Settings(AlgorithmSettings):
     def check_length(self, length: int) -> None:
         """Raise `InvalidValue` unless a sequence of `length` positions has one whose later token it holds."""
         require(self.ahead <= length, "future_probes.ahead", f"at most {length}, the sequence length", self.ahead)
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        return {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import ACTIVE_READOUTS
-from perlayer.algorithms.settings import AlgorithmSettings
+from perlayer.algorithms.settings import AlgorithmSettings, in_words
 from perlayer.errors import require
 
 REACHES = ("own_layer",)
@@ -28,3 +28,6 @@ class Settings(AlgorithmSettings):
         require(run["readouts"] in ACTIVE_READOUTS, "readouts", expected, run["readouts"])
         surgery = run.get("gradient_surgery")
         require(surgery is None, "gradient_surgery", "nothing with gradient_reach, where no gradients meet", surgery)
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        return {"reach": in_words(self.reach)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perlayer.algorithms.per_layer_loss.settings import ACTIVE_READOUTS
-from perlayer.algorithms.settings import AlgorithmSettings
+from perlayer.algorithms.settings import AlgorithmSettings, in_words
 from perlayer.errors import require
 
 if TYPE_CHECKING:
@@ -41,3 +41,6 @@ class Settings(AlgorithmSettings):
         )  # imports torch, which reading params needs not
 
         require_one_stream(decoder)
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        return {"surgery": in_words(self.kind)}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perlayer.algorithms.settings import AlgorithmSettings
+from perlayer.algorithms.settings import AlgorithmSettings, in_words
 from perlayer.errors import InvalidValue, require
 
-PROTOCOLS = ("six_stages", "by_importance")
+PROTOCOLS = ("six_stages",)
 OUTSIDE = ("trained", "frozen")
 EXCLUDED_SCALE = 0.9  # of the initial weights of a layer that waits for the last stage (the source's anti-layers)
 
@@ -18,7 +18,7 @@ EXCLUDED_SCALE = 0.9  # of the initial weights of a layer that waits for the las
 class Settings(AlgorithmSettings):
     """In which stages the layers of a model train, some of them at a time, before all of it does."""
 
-    protocol: str | None = None  # by depth as the source has it, or by the importance of the layers of a finished run
+    protocol: str | None = None  # by depth as the source has it
     stages: list | None = None  # or written out: {layers: [...], share: of the updates}; what is left trains the whole
     excluded: list | None = None  # layers that start at 0.9 of their weights and wait for the last stage
     outside: str = "trained"  # embedding, final norm and head, before the last stage
@@ -49,6 +49,16 @@ class Settings(AlgorithmSettings):
         """Raise `InvalidValue` where a model of so many layers lacks one that is named."""
         named = [layer for stage in self.stages or () for layer in stage["layers"]] + list(self.excluded or ())
         require(max(named, default=1) <= layers, "growth", f"layers from 1 to {layers}", max(named, default=1))
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        if self.protocol is not None:
+            order = in_words(self.protocol)
+        else:
+            stages = ((" ".join(map(str, stage["layers"])), stage["share"]) for stage in self.stages)
+            order = "stages " + ", ".join(f"{members} ({share:g})" for members, share in stages)
+        excluded = f", excluded {' '.join(map(str, self.excluded))}" if self.excluded else ""
+        outside = "" if self.outside == "trained" else f", outside {self.outside}"
+        return {"growth": f"{order}{excluded}{outside}"}
 
 
 def _check_stage(stage: Any) -> None:

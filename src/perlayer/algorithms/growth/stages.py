@@ -6,8 +6,8 @@ leaves open is ours, see README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from perlayer.algorithms.growth.settings import Settings
@@ -31,9 +31,6 @@ def plan_stages(settings: Settings, layers: int, steps: int) -> tuple[Stage, ...
     """The stages of a run of `steps` updates of a model of `layers` layers; the last one is the whole.
 
     A stage that would be shorter than an update, or have no layer, is left out, and its updates go to the last.
-
-    Raises:
-        ValueError: the protocol goes by importance, which `by_importance` writes out.
     """
     stages, start = [], 0
     for members, share in _shares(settings, layers):
@@ -44,15 +41,14 @@ def plan_stages(settings: Settings, layers: int, steps: int) -> tuple[Stage, ...
     return (*stages, Stage((), start))
 
 
-def by_importance(settings: Settings, importance: Sequence[float], excluded: Iterable[int]) -> Settings:
-    """The settings with stages written out: from the most important layers to the least, each layer in one of them.
+def by_importance(importance: Sequence[float], excluded: Collection[int]) -> Settings:
+    """Stages written out: from the most important layers to the least, each layer in one of them.
 
     Args:
         importance: of each layer from 1, what a finished model loses without it.
-        excluded: layers that wait for the last stage, beside those that the settings name.
+        excluded: layers that wait for the last stage.
     """
-    out = sorted({*excluded, *(settings.excluded or ())})
-    ranked = [layer for layer in range(1, len(importance) + 1) if layer not in out]
+    ranked = [layer for layer in range(1, len(importance) + 1) if layer not in excluded]
     ranked.sort(key=lambda layer: (-importance[layer - 1], layer))
     count = min(len(SHARES_BY_IMPORTANCE), len(ranked))
     each, more = divmod(len(ranked), max(1, count))
@@ -61,14 +57,12 @@ def by_importance(settings: Settings, importance: Sequence[float], excluded: Ite
         {"layers": sorted(ranked[low:high]), "share": share}
         for low, high, share in zip(ends, ends[1:], SHARES_BY_IMPORTANCE)
     ]
-    return replace(settings, protocol=None, stages=stages, excluded=out)
+    return Settings(stages=stages, excluded=sorted(excluded))
 
 
 def _shares(settings: Settings, layers: int) -> list[tuple[list[int], float]]:
     if settings.stages is not None:
         return [(stage["layers"], stage["share"]) for stage in settings.stages]
-    if settings.protocol != "six_stages":
-        raise ValueError(f"expected six_stages or stages written out, found {settings.protocol}")
     found = [(_between(low, high, layers), share) for low, high, share in SIX_STAGES]
     taken = {layer for members, _ in found for layer in members}
     found.append(([layer for layer in range(1, layers + 1) if layer not in taken], REDUNDANT_SHARE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
@@ -32,3 +32,6 @@ class Settings(AlgorithmSettings):
         )  # imports torch, which reading params needs not
 
         require_steady_state(decoder)
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        return {"layer_dropout": f"{self.most:g} {self.over_training}"}

@@ -39,3 +39,6 @@ class Settings(AlgorithmSettings):
         """Raise `InvalidValue` unless a sequence of `length` positions has one whose last later token it holds."""
         key = "multi_token_prediction.depth"
         require(self.depth < length, key, f"at most {length - 1} in sequences of {length} tokens", self.depth)
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        return {"multi_token": f"{self.form}, depth {self.depth}, weight {self.weight:g}"}

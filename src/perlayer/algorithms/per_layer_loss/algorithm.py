@@ -10,8 +10,8 @@ from composer.loggers import Logger
 from torch import Tensor
 
 from perlayer.algorithms.per_layer_loss.loss import for_the_readout_alone, layer_loss
-from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.settings import Settings
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 from perlayer.algorithms.per_layer_loss.weighting import layer_weights, needs_losses
 from perlayer.algorithms.protocol import RunAlgorithm, RunContext
 from perlayer.errors import at
@@ -98,8 +98,8 @@ class PerLayerLoss(RunAlgorithm):
         return losses, weights
 
     def _weights(self, step: int, losses: Mapping[int, float] | None = None) -> dict[int, float]:
-        moment = Moment(self.model.decoder.config.layers, step, self.steps, losses or {})
-        return layer_weights(self.settings.weighting, self.settings.schedule, moment)
+        state = TrainingState(self.model.decoder.config.layers, step, self.steps, losses or {})
+        return layer_weights(self.settings.weighting, self.settings.schedule, state)
 
     def _silenced(self, layer: int, loss: Tensor) -> Tensor:
         if not self._has_own_readouts:

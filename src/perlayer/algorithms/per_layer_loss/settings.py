@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perlayer.algorithms.per_layer_loss.moment import Moment
-from perlayer.algorithms.per_layer_loss.weighting import check_section, files, layer_weights
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
+from perlayer.algorithms.per_layer_loss.weighting import check_section, describe, files, layer_weights
 from perlayer.algorithms.settings import AlgorithmSettings
 from perlayer.errors import require
 
@@ -46,7 +46,13 @@ class Settings(AlgorithmSettings):
     def check_depth(self, layers: int) -> None:
         """Raise `InvalidValue` if the weights do not fit a model of `layers` layers."""
         if self.weighting is not None:
-            layer_weights(self.weighting, None, Moment(layers))
+            layer_weights(self.weighting, None, TrainingState(layers))
+
+    def described(self, layers: int, steps: int) -> dict[str, Any]:
+        """What its weights are over depth and training, where the losses train the model."""
+        if self.readouts not in ACTIVE_READOUTS:
+            return {}
+        return describe(self.weighting, self.schedule, TrainingState(layers, steps=steps))
 
     def files(self) -> list[str]:
         """The files of this folder that such a run needs beside those that every run imports."""

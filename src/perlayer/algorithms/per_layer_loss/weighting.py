@@ -10,9 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from perlayer.algorithms.per_layer_loss.moment import Moment
 from perlayer.algorithms.per_layer_loss.schedules import constant
 from perlayer.algorithms.per_layer_loss.shapes import uniform
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 from perlayer.errors import UserError, require
 from perlayer.params import MOST_STEPS, is_number
 
@@ -48,7 +48,7 @@ def function_of(section: str, choice: str) -> Callable[..., float]:
 
 
 def layer_weights(
-    weighting: Mapping[str, Any] | None, schedule: Mapping[str, Any] | None, moment: Moment
+    weighting: Mapping[str, Any] | None, schedule: Mapping[str, Any] | None, state: TrainingState
 ) -> dict[int, float]:
     """The weight of the loss read after each layer, 1 to L; that of layer L is the final loss's.
 
@@ -64,15 +64,53 @@ def layer_weights(
     """
     shape, amounts = _chosen("weighting", weighting)
     kind, arguments = _chosen("schedule", schedule)
-    last = moment.layers
+    last = state.layers
     weights = {
-        layer: kind.share(layer, moment, **arguments) * shape.weight(layer, last, **amounts) for layer in range(1, last)
+        layer: kind.share(layer, state, **arguments) * shape.weight(layer, last, **amounts) for layer in range(1, last)
     }
     weights[last] = shape.weight(last, last, **amounts)  # asked at any depth, since it checks the shape
     if last == 1 or not shape.NORMALIZED:
         return {**weights, last: 1.0}
     total = math.fsum(weights.values())
     return {layer: weight / total for layer, weight in weights.items()}
+
+
+def describe(
+    weighting: Mapping[str, Any] | None, schedule: Mapping[str, Any] | None, state: TrainingState
+) -> dict[str, Any]:
+    """The columns of the table of all runs that tell of weights.
+
+    `weighting`, `schedule`: shape and kind with what they are told, in words; durations in updates. `total`: the sum of
+    the weights of all layers below the last, beside 1 for the last; None for shapes that are normalized with it.
+    `weighted_layers`: how many layers below the last have a weight. `schedule_kind`. `ends`: after how many updates
+    nothing is left of the layer losses; None where there is no such end.
+
+    Args:
+        state: of the run, at any update.
+    """
+    shape, amounts = _chosen("weighting", weighting)
+    kind, arguments = _chosen("schedule", schedule)
+    weights = [shape.weight(layer, state.layers, **amounts) for layer in range(1, state.layers)]
+    return {
+        "weighting": _in_words("weighting", weighting, state),
+        "total": None if shape.NORMALIZED else math.fsum(weights),
+        "weighted_layers": sum(weight > 0 for weight in weights),
+        "schedule": _in_words("schedule", schedule, state),
+        "schedule_kind": _choice("schedule", schedule),
+        "ends": kind.ends(state, **arguments) if hasattr(kind, "ends") else None,
+    }
+
+
+def _in_words(section: str, mapping: Mapping[str, Any] | None, state: TrainingState) -> str:
+    """A choice and all that it is told or takes for granted; a single argument stands without its name."""
+    choice = _choice(section, mapping)
+    module, words = _module(section, choice), {}
+    for name, argument in arguments_of(function_of(section, choice)).items():
+        value = (mapping or {}).get(name, argument.default)
+        value = state.updates(value) if _type_of(argument, module) == "Duration" else value
+        words[name] = " ".join(f"{each:g}" for each in (value if isinstance(value, list) else [value]))
+    told = ", ".join(words.values() if len(words) == 1 else (f"{name} {value}" for name, value in words.items()))
+    return f"{choice.replace('_', ' ')} {told}".strip()
 
 
 def needs_losses(schedule: Mapping[str, Any] | None) -> bool:

@@ -51,7 +51,7 @@ def absent(connection: duckdb.DuckDBPyConnection, where: str) -> str:
     """A note of the ways that the condition picks and no run of which has results, by their run of the lowest seed."""
     rows = connection.execute(
         f"""SELECT min_by(run, row(seed, run)) AS run FROM ways WHERE residual = 'sandwich' AND full_depth AND ({where})
-        GROUP BY readouts, algorithms HAVING NOT bool_or(present) ORDER BY run"""
+        GROUP BY readouts, seed_group HAVING NOT bool_or(present) ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
 

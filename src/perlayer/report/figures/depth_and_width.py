@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 TITLE = "What depth and width buy"
 CAPTION = (
-    "Final training loss of plain models of Sandwich-LN by depth, a mark a run, at the size in use and on the ladder "
+    "Final training loss of plain models of Sandwich-LN by depth, a mark a run, at the size in use and at its rungs "
     "of sizes, whose models grow in depth, width and tokens together. Lines: least squares on the binary logarithm of "
-    "depth over the size in use, and, where the ladder has been run, on those of depth and width over all, "
+    "depth over the size in use, and, where other rungs have been run, on those of depth and width over all, "
     "at each width."
 )
 COLOURS = ("#222222", "#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00")
@@ -28,21 +28,21 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a run: where it ends, and what the regression over the size in use (and over all) says of it."""
     return connection.execute(
         """WITH plain AS (
-            SELECT run, size, section, seed, layers, round(log2(backbone_parameters / layers) / 2, 6) AS width,
+            SELECT run, size, rung, seed, layers, round(log2(backbone_parameters / layers) / 2, 6) AS width,
                 final_loss AS loss
             FROM runs
             WHERE present AND final_loss IS NOT NULL AND residual = 'sandwich' AND readouts IN ('none', 'probes')
-                AND algorithms = '{}'
+                AND standard
             QUALIFY row_number() OVER (PARTITION BY size, layers, seed ORDER BY readouts, ema, run) = 1
         )
         SELECT run, size, seed, layers, pow(2, width) AS width_scale, loss,
-            CASE WHEN section = 'runs'
+            CASE WHEN rung IS NULL
                 THEN mine.intercept + mine.by_depth * log2(layers) + coalesce(mine.by_width, 0) * width END AS fitted,
             every.intercept + every.by_depth * log2(layers) + every.by_width * width AS fitted_over_all
         FROM plain
         LEFT JOIN depth_regression AS mine ON mine.scope = 'size in use'
-        LEFT JOIN depth_regression AS every ON every.scope = 'with the ladder'
-        ORDER BY section = 'ladder', size, layers, seed, run"""
+        LEFT JOIN depth_regression AS every ON every.scope = 'with rungs'
+        ORDER BY rung IS NOT NULL, size, layers, seed, run"""
     ).df()
 
 
@@ -95,7 +95,7 @@ def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the plain models that are not here; empty when all are."""
     rows = connection.execute(
         """SELECT min_by(run, row(readouts, ema, run)) AS run FROM runs
-        WHERE residual = 'sandwich' AND readouts IN ('none', 'probes') AND algorithms = '{}'
+        WHERE residual = 'sandwich' AND plain
         GROUP BY size, layers, seed HAVING NOT bool_or(present) ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""

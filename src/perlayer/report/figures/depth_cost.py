@@ -20,7 +20,7 @@ CAPTION = (
     "bars are three standard errors where there are three pairs or more, and the grey band is the noise floor of a "
     "single pair, from plain runs of the recipe's depth. Depth is logarithmic."
 )
-SEPARATE = "residual = 'sandwich' AND readouts = 'separate' AND algorithms = '{}'"
+SEPARATE = "residual = 'sandwich' AND readouts = 'separate' AND standard"
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
@@ -117,7 +117,7 @@ def _depth_axis(axes: Axes, layers: list[int] | pd.Series, room: float = 0.0) ->
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     rows = connection.execute(
         f"""SELECT min_by(run, row(seed, readouts, run)) AS run FROM recipe_runs
-        WHERE residual = 'sandwich' AND algorithms = '{{}}' AND readouts IN ('none', 'probes', 'separate')
+        WHERE residual = 'sandwich' AND standard AND readouts IN ('none', 'probes', 'separate')
             AND layers IN (SELECT layers FROM ways WHERE {SEPARATE})
         GROUP BY layers, readouts = 'separate' HAVING NOT bool_or(present) ORDER BY layers, run"""
     ).fetchall()

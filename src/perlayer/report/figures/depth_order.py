@@ -112,7 +112,7 @@ def _draw_tau(figure: SubFigure, table: pd.DataFrame) -> None:
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the designs whose plain model is not read in some way yet; empty without any."""
     rows = connection.execute(
-        """SELECT design_name(residual) FROM recipe_runs WHERE full_depth AND algorithms = '{}'
+        """SELECT design_name(residual) FROM recipe_runs WHERE full_depth AND standard
             AND readouts IN ('none', 'probes') AND residual NOT IN (
                 SELECT residual FROM depth_steps WHERE readout IN ('probes', 'logit_lens')
                 GROUP BY residual HAVING count(DISTINCT readout) = 2

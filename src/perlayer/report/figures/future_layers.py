@@ -24,7 +24,7 @@ CAPTION = (
 TOKENS = {1: "The next token (t+1)", 2: "The token after next (t+2)"}
 PLAIN = {"color": "#222222", "marker": "o", "linestyle": ":"}
 MARKING = {"markersize": 5.5, "markeredgewidth": 0}
-RUNS = "residual = 'sandwich' AND full_depth AND section = 'runs' AND ahead <= 2"
+RUNS = "residual = 'sandwich' AND full_depth AND NOT at_rung AND ahead <= 2"
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
@@ -125,6 +125,6 @@ def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs with multi-token prediction that are not here; empty when all are."""
     rows = connection.execute(
         """SELECT run FROM multi_token_runs
-        WHERE residual = 'sandwich' AND full_depth AND section = 'runs' AND NOT present ORDER BY run"""
+        WHERE residual = 'sandwich' AND full_depth AND NOT at_rung AND NOT present ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""

@@ -27,7 +27,7 @@ BUDGETS = ("equal steps", "equal compute", "half the budget")
 ENDS = """
     SELECT way, run, seed, steps AS step, compute, val_loss FROM growth_runs
     WHERE NOT uniform OR run IN (SELECT baseline FROM growth_pairs)
-        OR run IN (SELECT run FROM runs WHERE section = 'growth')
+        OR run IN (SELECT run FROM recipe_runs WHERE changes IN ('growth', 'growth, steps', 'steps'))
 """
 
 
@@ -105,5 +105,7 @@ def _draw_differences(axes: Axes, table: pd.DataFrame, looks: dict[str, tuple[st
 
 def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs of growth training that are not here; empty when all are."""
-    rows = connection.execute("SELECT run FROM runs WHERE section = 'growth' AND NOT present ORDER BY run").fetchall()
+    rows = connection.execute(
+        "SELECT run FROM recipe_runs WHERE growth IS NOT NULL AND NOT present ORDER BY run"
+    ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""

@@ -34,7 +34,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         FROM models JOIN by_readout USING (run, size) LEFT JOIN recipe_runs AS runs ON runs.run = models.run
         -- First what the setups are, then other designs and algorithms, other depths and other seeds.
         ORDER BY models.size = 'published', models.run NOT IN (SELECT run FROM groups), NOT full_depth,
-            residual <> 'sandwich', residual, algorithms <> '{{}}', depth,
+            residual <> 'sandwich', residual, NOT standard, depth,
             array_position(['none', 'probes', 'separate', 'shared', 'shared_stop_gradient'], readouts),
             ema, seed, models.run, layer"""
     ).df()

@@ -21,7 +21,7 @@ CAPTION = (
 )
 RUNS = """readouts = 'separate' AND schedule = 'constant' AND reach = 'all below' AND layer_dropout = 'none'
     AND other = '' AND total IS NOT NULL AND (
-    algorithms = '{}' OR weighting LIKE 'linear %' OR weighting LIKE 'uniform %' AND weighting <> 'uniform 1'
+    standard OR weighting LIKE 'linear %' OR weighting LIKE 'uniform %' AND weighting <> 'uniform 1'
 )"""
 
 
@@ -43,7 +43,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         colour, markers = ("#AA4499", "ov") if shape == "linear" else ("#D55E00", "Ds")
         looks[way.run] = by_layer.Look(
             label=f"{words} {weight}" + (", surgery" if cut else ""),
-            colour="#222222" if way.algorithms == "{}" else colour,
+            colour="#222222" if way.standard else colour,
             marker=markers[cut],
             dashes="--" if cut else "-",
         )

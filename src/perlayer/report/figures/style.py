@@ -245,7 +245,7 @@ def named_layer(layer: int, layers: Iterable[int]) -> bool:
 def missing(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that would be drawn but are not here; empty when all are."""
     absent = connection.execute(
-        """SELECT run FROM recipe_runs WHERE NOT present AND residual = 'sandwich' AND algorithms = '{}'
+        """SELECT run FROM recipe_runs WHERE NOT present AND residual = 'sandwich' AND standard
             AND (full_depth OR readouts IN ('none', 'probes'))
             AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
         ORDER BY run"""
@@ -313,7 +313,7 @@ def absent_designs(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs of residual designs, plain or with separate heads, that are not here; empty when all are."""
     rows = connection.execute(
         """SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
-        WHERE full_depth AND algorithms = '{}' AND readouts IN ('none', 'probes', 'separate')
+        WHERE full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
         GROUP BY residual, readouts = 'separate' HAVING NOT bool_or(present)
         ORDER BY design_place(residual), residual, readouts = 'separate'"""
     ).fetchall()

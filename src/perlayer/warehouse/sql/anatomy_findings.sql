@@ -3,7 +3,6 @@ COMMENT ON VIEW anatomy_findings IS 'What the layers of setups, residual designs
 COMMENT ON COLUMN anatomy_findings.residual IS 'The residual design; null for a published model';
 COMMENT ON COLUMN anatomy_findings.setup IS 'How layers were supervised: baseline (not at all), separate, shared or shared_stop_gradient; run RUN with further keys of its own; published for a published model';
 COMMENT ON COLUMN anatomy_findings.layers IS 'How many layers the models have';
-COMMENT ON COLUMN anatomy_findings.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN anatomy_findings.label IS 'What design, setup and depth are called';
 COMMENT ON COLUMN anatomy_findings.place IS 'Their place among those that are shown, from 1';
 COMMENT ON COLUMN anatomy_findings.run IS 'The run of the lowest seed';

@@ -7,7 +7,7 @@ WITH taken_apart AS (
     GROUP BY run
 ),
 ours AS (
-    SELECT residual, CASE WHEN algorithms <> '{}' THEN 'run ' || run WHEN readouts IN ('none', 'probes') THEN 'baseline'
+    SELECT residual, CASE WHEN NOT standard THEN 'run ' || run WHEN readouts IN ('none', 'probes') THEN 'baseline'
         ELSE readouts END AS setup, recipe_runs.layers, full_depth, seed, run
     FROM recipe_runs JOIN taken_apart USING (run)
     QUALIFY row_number() OVER (
@@ -31,8 +31,6 @@ FROM found;
 COMMENT ON VIEW anatomy_runs IS 'The models that have been taken apart to see what their layers are made of: runs, one a seed, and published models';
 COMMENT ON COLUMN anatomy_runs.residual IS 'Its residual design; null for a published model';
 COMMENT ON COLUMN anatomy_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient; run RUN with further keys of its own; published for a published model';
-COMMENT ON COLUMN anatomy_runs.layers IS 'How many layers it has';
-COMMENT ON COLUMN anatomy_runs.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN anatomy_runs.run IS 'The run, or the published model';
 COMMENT ON COLUMN anatomy_runs.seed IS 'The seed of its initial weights; null for a published model';
 COMMENT ON COLUMN anatomy_runs.lead IS 'The run of the lowest seed of its design, setup and depth';

@@ -23,9 +23,7 @@ SELECT run, sublayer, any_value(layers) AS layers,
 FROM found
 GROUP BY run, sublayer;
 COMMENT ON VIEW contribution_drops IS 'How much less the second half of the layers of a finished model adds than the first, and where what layers add falls most';
-COMMENT ON COLUMN contribution_drops.run IS 'The run';
 COMMENT ON COLUMN contribution_drops.sublayer IS 'attention or mlp; null for whole layers';
-COMMENT ON COLUMN contribution_drops.layers IS 'How many layers it has';
 COMMENT ON COLUMN contribution_drops.first_half IS 'Mean relative contribution of the first half of the layers, without layer 1; the middle one of an odd number is in neither half';
 COMMENT ON COLUMN contribution_drops.second_half IS 'The same of the second half';
 COMMENT ON COLUMN contribution_drops.ratio IS 'second_half over first_half: below 1 the second half adds less';

@@ -14,7 +14,6 @@ FROM dissections
 WHERE analysis = 'contributions'
 GROUP BY run, layer, sublayer;
 COMMENT ON VIEW contributions IS 'What every layer and sublayer of a finished model adds to the residual stream, means over the tokens of held-out text';
-COMMENT ON COLUMN contributions.run IS 'The run';
 COMMENT ON COLUMN contributions.layer IS 'The layer, from 1; 0 is the embedding, which has a residual alone';
 COMMENT ON COLUMN contributions.sublayer IS 'attention or mlp of that layer; null for the whole layer';
 COMMENT ON COLUMN contributions.relative_contribution IS 'Length of what is added over that of the residual it is added to';

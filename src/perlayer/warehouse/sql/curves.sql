@@ -8,7 +8,6 @@ FROM layer_metrics LEFT JOIN parameters USING (run, layer)
 WHERE metric = 'loss' AND split = 'train' AND ahead = 1 AND other_layer IS NULL
     AND readout IN ('head', 'probe', 'separate', 'shared', 'shared_stop_gradient');
 COMMENT ON VIEW curves IS 'Training loss of every step, read after every layer';
-COMMENT ON COLUMN curves.run IS 'The run';
 COMMENT ON COLUMN curves.layer IS 'The layer, from 1';
 COMMENT ON COLUMN curves.readout IS 'How the layer was read; head at the last layer';
 COMMENT ON COLUMN curves.step IS 'The update, from 1; the loss is taken before it';

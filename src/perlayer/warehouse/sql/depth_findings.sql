@@ -3,7 +3,6 @@ COMMENT ON VIEW depth_findings IS 'How setups and residual designs use their dep
 COMMENT ON COLUMN depth_findings.residual IS 'The residual design';
 COMMENT ON COLUMN depth_findings.setup IS 'How layers were supervised: baseline (not at all), separate, shared or shared_stop_gradient; published for a published model';
 COMMENT ON COLUMN depth_findings.layers IS 'How many layers the models have';
-COMMENT ON COLUMN depth_findings.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN depth_findings.label IS 'What design, setup and depth are called';
 COMMENT ON COLUMN depth_findings.place IS 'Their place among those that are shown, from 1';
 COMMENT ON COLUMN depth_findings.run IS 'The run of the lowest seed';

@@ -5,17 +5,17 @@
 CREATE VIEW depth_regression AS
 WITH
 plain AS (
-    SELECT section, size, log2(layers) AS depth, round(log2(backbone_parameters / layers) / 2, 6) AS width,
+    SELECT rung IS NOT NULL AS at_rung, size, log2(layers) AS depth, round(log2(backbone_parameters / layers) / 2, 6) AS width,
         final_loss AS loss
     FROM runs
     WHERE present AND final_loss IS NOT NULL AND residual = 'sandwich' AND readouts IN ('none', 'probes')
-        AND algorithms = '{}'
+        AND standard
     QUALIFY row_number() OVER (PARTITION BY size, layers, seed ORDER BY readouts, ema, run) = 1
 ),
 scoped AS (
-    SELECT 'size in use' AS scope, * FROM plain WHERE section = 'runs'
+    SELECT 'size in use' AS scope, * FROM plain WHERE NOT at_rung
     UNION ALL
-    SELECT 'with the ladder', * FROM plain WHERE (SELECT bool_or(section = 'ladder') FROM plain)
+    SELECT 'with rungs', * FROM plain WHERE (SELECT bool_or(at_rung) FROM plain)
 ),
 sums AS (
     SELECT scope, count(*) AS runs, count(DISTINCT size) AS sizes, count(DISTINCT depth) AS depths,
@@ -44,7 +44,7 @@ SELECT scope, runs, sizes, depths, widths, loss - by_depth * depth - coalesce(by
     residual_std, CASE WHEN yy > 0 THEN (by_depth * dy + coalesce(by_width * wy, 0)) / yy END AS r_squared
 FROM scattered;
 COMMENT ON VIEW depth_regression IS 'Final training loss of plain models of the sandwich design by depth and width: ordinary least squares on their binary logarithms';
-COMMENT ON COLUMN depth_regression.scope IS 'Which runs: those of the size in use, or with the rungs of the ladder';
+COMMENT ON COLUMN depth_regression.scope IS 'Which runs: those of the size in use, or with rungs';
 COMMENT ON COLUMN depth_regression.runs IS 'How many';
 COMMENT ON COLUMN depth_regression.sizes IS 'Of how many sizes';
 COMMENT ON COLUMN depth_regression.depths IS 'Of how many depths';

@@ -2,12 +2,12 @@
 -- with a design and is no design of its own.
 CREATE VIEW design_losses AS
 WITH runs AS (
-    SELECT residual, algorithms ->> '$.value_residual' AS value_residual,
+    SELECT residual, value_residual,
         CASE WHEN readouts = 'separate' THEN 'separate' ELSE 'probes' END AS readouts, seed, member AS run, layers,
         readouts = 'none' AS unread, ema
     FROM groups
     WHERE full_depth AND readouts IN ('none', 'probes', 'separate')
-        AND (algorithms = '{}' OR json_keys(algorithms) = ['value_residual'])
+        AND changes IN ('', 'value_residual')
 )
 SELECT residual, value_residual,
     design_name(residual) || coalesce(format(', value residual ({})', value_residual), '') AS design,
@@ -22,7 +22,5 @@ COMMENT ON COLUMN design_losses.value_residual IS 'The kind of value residual th
 COMMENT ON COLUMN design_losses.design IS 'What both are called';
 COMMENT ON COLUMN design_losses.readouts IS 'separate, or probes: plain models, whose last layer probes leave as it is';
 COMMENT ON COLUMN design_losses.seed IS 'The seed';
-COMMENT ON COLUMN design_losses.run IS 'The run';
-COMMENT ON COLUMN design_losses.layers IS 'How many layers it has';
 COMMENT ON COLUMN design_losses.layer IS 'The layer, from 1';
 COMMENT ON COLUMN design_losses.loss IS 'Final training loss read after the layer, nats per token';

@@ -5,7 +5,7 @@ WITH found AS (
     SELECT residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, layers,
         full_depth, seed, run
     FROM recipe_runs
-    WHERE present AND algorithms = '{}' AND run IN (SELECT run FROM dissections WHERE analysis = 'contributions')
+    WHERE present AND standard AND run IN (SELECT run FROM dissections WHERE analysis = 'contributions')
     QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, run) = 1
 ),
 published AS (
@@ -23,9 +23,7 @@ UNION ALL
 SELECT 'pre_ln', 'published', layers, false, run, 0, run, run, 1000 + row_number() OVER (ORDER BY run)
 FROM published;
 COMMENT ON VIEW dissected_runs IS 'The runs that have shown how they use their depth, one a seed, without further ways to supervise, and the published models';
-COMMENT ON COLUMN dissected_runs.residual IS 'Its residual design';
 COMMENT ON COLUMN dissected_runs.setup IS 'How its layers were supervised: baseline (not at all; probes look on), separate, shared or shared_stop_gradient; published for a published model';
-COMMENT ON COLUMN dissected_runs.layers IS 'How many layers it has';
 COMMENT ON COLUMN dissected_runs.full_depth IS 'Whether that is the depth of the recipe; false for a published model';
 COMMENT ON COLUMN dissected_runs.run IS 'The run, or the published model';
 COMMENT ON COLUMN dissected_runs.seed IS 'The seed of its initial weights; 0 for a published model';

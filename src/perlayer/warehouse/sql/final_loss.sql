@@ -12,7 +12,6 @@ FROM losses JOIN ends USING (run)
 WHERE step > last_step - 50
 GROUP BY run, layer, readout;
 COMMENT ON VIEW final_loss IS 'Final training loss: mean over the last 50 steps of the loss read after a layer; of a run with layer dropout it is taken while layers are skipped';
-COMMENT ON COLUMN final_loss.run IS 'The run';
 COMMENT ON COLUMN final_loss.layer IS 'The layer, from 1';
 COMMENT ON COLUMN final_loss.readout IS 'How the layer was read; head at the last layer';
 COMMENT ON COLUMN final_loss.loss IS 'Nats per token';

@@ -12,7 +12,6 @@ FROM losses JOIN ends USING (run)
 WHERE step > last_step - 50
 GROUP BY run, layer, readout, ahead;
 COMMENT ON VIEW future IS 'Final training loss of tokens after the next one: mean over the last 50 steps of the loss read after a layer';
-COMMENT ON COLUMN future.run IS 'The run';
 COMMENT ON COLUMN future.layer IS 'The layer, from 1';
 COMMENT ON COLUMN future.readout IS 'What read it: probe, or multi_token for the modules of multi-token prediction, which start from the last layer';
 COMMENT ON COLUMN future.ahead IS 'Which token: 2 for the one after the next';

@@ -6,7 +6,6 @@ JOIN recipe_runs AS runs ON runs.run = final_loss.run AND runs.present
 JOIN ordinary ON ordinary.residual = runs.residual AND ordinary.layers = layer
 WHERE ordinary.run <> final_loss.run;
 COMMENT ON VIEW gap IS 'Every layer beside an ordinary model of its depth and residual design';
-COMMENT ON COLUMN gap.run IS 'The run';
 COMMENT ON COLUMN gap.layer IS 'The layer, from 1';
 COMMENT ON COLUMN gap.readout IS 'How the layer was read; head at the last layer';
 COMMENT ON COLUMN gap.loss IS 'Final training loss read after the layer, nats per token';

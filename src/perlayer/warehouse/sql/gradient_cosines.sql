@@ -10,7 +10,6 @@ WHERE metric IN ('gradient_cosine', 'gradient_norm', 'summed_gradient_cosine', '
     AND split = 'train' AND ahead = 1
 GROUP BY run, step, tokens, layer, other_layer, readout;
 COMMENT ON VIEW gradient_cosines IS 'How the gradient of the loss read after each layer lies to that of the final loss, over the parameters of the layers, while a run trains';
-COMMENT ON COLUMN gradient_cosines.run IS 'The run';
 COMMENT ON COLUMN gradient_cosines.step IS 'The update, from 1, before which the gradients were taken';
 COMMENT ON COLUMN gradient_cosines.tokens IS 'Training tokens so far';
 COMMENT ON COLUMN gradient_cosines.layer IS 'The layer after which the loss is read, from 1';

@@ -18,7 +18,6 @@ COMMENT ON VIEW growth_effects IS 'What growth training changes in the validatio
 COMMENT ON COLUMN growth_effects.budget IS 'equal steps, equal compute or half the budget';
 COMMENT ON COLUMN growth_effects.residual IS 'The residual design of both';
 COMMENT ON COLUMN growth_effects.layers IS 'How many layers both have';
-COMMENT ON COLUMN growth_effects.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN growth_effects.way IS 'How growth training goes about it; with the design and depth where those are not the recipe''s';
 COMMENT ON COLUMN growth_effects.run IS 'Its run of the lowest seed';
 COMMENT ON COLUMN growth_effects.steps IS 'Its updates';

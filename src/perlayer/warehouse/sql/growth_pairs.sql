@@ -21,7 +21,6 @@ COMMENT ON COLUMN growth_pairs.run IS 'The run with growth training';
 COMMENT ON COLUMN growth_pairs.baseline IS 'The uniform run';
 COMMENT ON COLUMN growth_pairs.residual IS 'The residual design of both';
 COMMENT ON COLUMN growth_pairs.layers IS 'How many layers both have';
-COMMENT ON COLUMN growth_pairs.full_depth IS 'Whether that is the depth of the recipe';
 COMMENT ON COLUMN growth_pairs.way IS 'How growth training goes about it';
 COMMENT ON COLUMN growth_pairs.seed IS 'The seed of both';
 COMMENT ON COLUMN growth_pairs.steps IS 'Updates of growth training';

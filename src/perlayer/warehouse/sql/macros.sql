@@ -26,26 +26,6 @@ CREATE MACRO in_a_row(numbers) AS
         WHEN len(numbers) = 1 THEN format('{:.3f}', numbers[1])
         ELSE '(' || array_to_string(list_transform(numbers, lambda number: format('{:.3f}', number)), ' ') || ')' END;
 
--- JSON as words: what is nested stands in brackets.
-CREATE MACRO in_words(value) AS
-    replace(replace(replace(translate(CAST(value AS VARCHAR), '{}"', '()'), ':', ' '), ',', ', '), '_', ' ');
-
--- The fields of a JSON object but for some, each by its name and what it holds; the value of the field `alone` stands
--- without its name. Nothing for what is no object.
-CREATE MACRO arguments(object, skipped, alone) AS
-    coalesce(array_to_string(list_transform(
-        list_filter(json_keys(object), lambda name: NOT list_contains(skipped, name)),
-        lambda name: CASE WHEN name = alone THEN '' ELSE replace(name, '_', ' ') || ' ' END
-            || in_words(json_extract(object, name))
-    ), ', '), '');
-
--- A key of a run that holds one value, alone or in a field beside others.
-CREATE MACRO section(held, field, usual) AS
-    CASE WHEN held IS NULL THEN usual
-        WHEN json_type(held) = 'OBJECT' THEN concat_ws(', ',
-            in_words(coalesce(json_extract_string(held, field), usual)), nullif(arguments(held, [field], ''), ''))
-        ELSE in_words(held) END;
-
 -- The residual designs that are published side by side, what they are called, and variants of them that are not.
 CREATE MACRO published_designs() AS [
     ['sandwich', 'Sandwich-LN'], ['pre_ln', 'Pre-LN'], ['layernorm_scaling', 'LayerNorm Scaling'],

@@ -2,29 +2,25 @@
 -- less than the spread of plain runs. One pair without a spread has no noise that is known.
 CREATE VIEW multi_token_layers AS
 WITH floors AS (
-    SELECT size, section, residual, layers, layer, readout, ahead, count(*) AS plain_runs,
+    SELECT size, at_rung, residual, layers, layer, readout, ahead, count(*) AS plain_runs,
         max(loss) - min(loss) AS floor
     FROM plain_readings
     GROUP BY ALL HAVING count(*) > 1
 ),
 pairs AS (
-    SELECT size, section, residual, layers, full_depth, way, layer, readout, ahead, min_by(run, seed) AS run,
+    SELECT size, at_rung, residual, layers, full_depth, way, layer, readout, ahead, min_by(run, seed) AS run,
         count(*) AS seeds, avg(plain_loss) AS plain, avg(loss) AS loss, avg(difference) AS difference,
         stddev_samp(difference) / sqrt(count(*)) AS standard_error, avg(module_loss) AS module
     FROM multi_token_pairs
     GROUP BY ALL
 )
-SELECT run, size, section, residual, layers, full_depth, way, layer, readout, ahead, plain, loss, difference, seeds,
+SELECT run, size, at_rung, residual, layers, full_depth, way, layer, readout, ahead, plain, loss, difference, seeds,
     standard_error, floor, plain_runs,
     CASE WHEN seeds >= 3 THEN 3 * standard_error ELSE greatest(floor, 3 * standard_error) END AS noise, module
-FROM pairs LEFT JOIN floors USING (size, section, residual, layers, layer, readout, ahead);
+FROM pairs LEFT JOIN floors USING (size, at_rung, residual, layers, layer, readout, ahead);
 COMMENT ON VIEW multi_token_layers IS 'What multi-token prediction changes in what every layer knows of the next token and of later ones: means over pairs of one seed';
 COMMENT ON COLUMN multi_token_layers.run IS 'The run with multi-token prediction of the lowest seed';
-COMMENT ON COLUMN multi_token_layers.size IS 'The recipe it follows, or the rung of the ladder';
-COMMENT ON COLUMN multi_token_layers.section IS 'Where params.yaml names it: runs, ladder or growth';
-COMMENT ON COLUMN multi_token_layers.residual IS 'Its residual design';
-COMMENT ON COLUMN multi_token_layers.layers IS 'How many layers it has';
-COMMENT ON COLUMN multi_token_layers.full_depth IS 'Whether that is the depth of the recipe';
+COMMENT ON COLUMN multi_token_layers.at_rung IS 'Whether it is at a rung, not at the size in use';
 COMMENT ON COLUMN multi_token_layers.way IS 'How later tokens are predicted: the form, the number of modules and their weight';
 COMMENT ON COLUMN multi_token_layers.layer IS 'The layer, from 1';
 COMMENT ON COLUMN multi_token_layers.readout IS 'How it was read: probe, or head for the next token at the last layer';

@@ -3,7 +3,7 @@ CREATE VIEW ordinary AS
 WITH baselines AS (
     SELECT residual, min(seed) AS seed
     FROM recipe_runs
-    WHERE full_depth AND readouts IN ('none', 'probes') AND algorithms = '{}'
+    WHERE full_depth AND plain
     GROUP BY residual
 )
 SELECT residual, groups.layers, loss, member AS run
@@ -16,4 +16,3 @@ COMMENT ON VIEW ordinary IS 'Ordinary models by depth: plain runs that differ fr
 COMMENT ON COLUMN ordinary.residual IS 'Their residual design';
 COMMENT ON COLUMN ordinary.layers IS 'How many layers the model has';
 COMMENT ON COLUMN ordinary.loss IS 'Final training loss of its last layer, nats per token';
-COMMENT ON COLUMN ordinary.run IS 'The run';

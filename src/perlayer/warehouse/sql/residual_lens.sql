@@ -9,7 +9,6 @@ FROM dissections
 WHERE analysis = 'logit_lens' AND stat = 'mean'
 GROUP BY run, layer;
 COMMENT ON VIEW residual_lens IS 'How near the output of a finished model is to its final one when its own norm and head read the residual after a layer, means over the tokens of held-out text';
-COMMENT ON COLUMN residual_lens.run IS 'The run';
 COMMENT ON COLUMN residual_lens.layer IS 'The layer, from 1; 0 is the embedding';
 COMMENT ON COLUMN residual_lens.kl_lens_final IS 'KL(lens || final output), nats';
 COMMENT ON COLUMN residual_lens.kl_final_lens IS 'KL(final output || lens), nats';

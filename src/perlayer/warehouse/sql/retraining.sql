@@ -15,7 +15,6 @@ SELECT run, layer, readout, before, after, change, standard_error, tokens,
     latest[1] - latest[2] AS last_move, steps[1] - steps[2] AS last_steps
 FROM ends LEFT JOIN held_out USING (run, layer);
 COMMENT ON VIEW retraining IS 'Readouts retrained on the frozen layers of a finished run, by held-out loss';
-COMMENT ON COLUMN retraining.run IS 'The run';
 COMMENT ON COLUMN retraining.layer IS 'The layer, from 1';
 COMMENT ON COLUMN retraining.readout IS 'How the layer was read in training; head at the last layer';
 COMMENT ON COLUMN retraining.before IS 'Loss of the readout that training left, nats per token';

@@ -15,7 +15,6 @@ FROM dissections
 WHERE analysis = 'routing' AND metric NOT LIKE '%\_into\_%' ESCAPE '\'
 GROUP BY run, layer, sublayer, other_layer;
 COMMENT ON VIEW routing IS 'How the sublayers of a finished model read and write where its residual design routes, means over the tokens of held-out text';
-COMMENT ON COLUMN routing.run IS 'The run';
 COMMENT ON COLUMN routing.layer IS 'The layer, from 1';
 COMMENT ON COLUMN routing.sublayer IS 'attention or mlp of that layer; head for the model''s own readout, at the last layer';
 COMMENT ON COLUMN routing.place IS 'Its place among all sublayers, from 0; the head comes last';

@@ -2,12 +2,8 @@ CREATE VIEW setups AS
 SELECT residual, CASE WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup, member AS run,
     groups.run AS lead, seed, ema, layers
 FROM groups
-WHERE full_depth AND algorithms = '{}';
+WHERE full_depth AND standard;
 COMMENT ON VIEW setups IS 'Runs of the depth of the recipe that only design, readouts, seed and EMA set apart';
-COMMENT ON COLUMN setups.residual IS 'Its residual design';
 COMMENT ON COLUMN setups.setup IS 'How its layers are read; baseline when they are not';
-COMMENT ON COLUMN setups.run IS 'The run';
 COMMENT ON COLUMN setups.lead IS 'The run of the lowest seed of its setup';
-COMMENT ON COLUMN setups.seed IS 'The seed of its initial weights';
 COMMENT ON COLUMN setups.ema IS 'Whether it keeps an average of its weights';
-COMMENT ON COLUMN setups.layers IS 'How many layers it has';

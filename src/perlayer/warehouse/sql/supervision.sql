@@ -9,7 +9,7 @@ WITH judged_by AS (
     SELECT run, layer, loss, 'held out' FROM held_out WHERE readout = 'head'
 ),
 last AS (
-    SELECT groups.run, seed, ema, residual, readouts, layers, full_depth, algorithms, plain, measured_on, loss
+    SELECT groups.run, seed, ema, residual, readouts, layers, full_depth, standard, plain, measured_on, loss
     FROM groups JOIN judged_by ON judged_by.run = member AND layer = layers
     QUALIFY row_number() OVER (PARTITION BY groups.run, seed, measured_on ORDER BY ema, member) = 1
 ),
@@ -40,7 +40,7 @@ usual AS (
     FROM last AS mine
     JOIN last AS heads USING (residual, readouts, layers, seed, measured_on)
     JOIN baselines USING (residual, layers, seed, measured_on)
-    WHERE mine.algorithms <> '{}' AND heads.algorithms = '{}'
+    WHERE NOT mine.standard AND heads.standard
     GROUP BY mine.run, measured_on
 )
 SELECT ways.* EXCLUDE (present), last.loss, below.loss AS first_layer_loss, difference, standard_error, seeds,
@@ -57,19 +57,11 @@ LEFT JOIN usual ON usual.run = ways.run AND usual.measured_on = last.measured_on
 LEFT JOIN floors ON floors.residual = ways.residual AND floors.measured_on = last.measured_on;
 COMMENT ON VIEW supervision IS 'What every way to supervise shallow layers costs the last layer, one row a group of runs that differ in nothing but seed or EMA';
 COMMENT ON COLUMN supervision.run IS 'The group, named after its run of the lowest seed';
-COMMENT ON COLUMN supervision.residual IS 'Its residual design';
 COMMENT ON COLUMN supervision.readouts IS 'How its layers are read: separate, shared or shared_stop_gradient';
 COMMENT ON COLUMN supervision.seed IS 'The lowest seed';
-COMMENT ON COLUMN supervision.layers IS 'How many layers it has';
-COMMENT ON COLUMN supervision.full_depth IS 'Whether that is the depth of the recipe';
-COMMENT ON COLUMN supervision.algorithms IS 'Its further keys, as JSON';
 COMMENT ON COLUMN supervision.weighting IS 'The shape of the weights over depth, and the weight or scale of it';
-COMMENT ON COLUMN supervision.total IS 'The sum of the weights of all layers below the last, beside 1 for the last; null for shapes that are normalised with it';
 COMMENT ON COLUMN supervision.schedule IS 'How the weights go over training, and the number that says how far; constant when they stay. A share of the run stands as a number of updates once its results are here';
 COMMENT ON COLUMN supervision.ends IS 'After how many updates a schedule that comes to nothing has left nothing of the layer losses; null for other schedules, and for a share of a run whose results are not here';
-COMMENT ON COLUMN supervision.reach IS 'Which layers a layer loss trains: all below, or its own layer';
-COMMENT ON COLUMN supervision.surgery IS 'Whether conflicting gradients are cut at each layer: none or per token';
-COMMENT ON COLUMN supervision.layer_dropout IS 'The greatest share of dropped samples and how it goes over training; none when no layer is dropped';
 COMMENT ON COLUMN supervision.other IS 'Keys of the run that no other column tells of, with all they say; empty without any';
 COMMENT ON COLUMN supervision.loss IS 'Loss of the last layer in the run of the lowest seed, nats per token: final training loss, or held-out loss (measured_on)';
 COMMENT ON COLUMN supervision.first_layer_loss IS 'Final training loss of layer 1 in the same run; null for a model of one layer';

@@ -1,40 +1,35 @@
--- The tables that `collect` writes as parquet: what the runs and pairs of runs are, and every number they gave.
+-- What the tables that `collect` writes mean; their columns stand with their kinds of row, see tables.py.
 
-CREATE TABLE runs (
-    run VARCHAR NOT NULL PRIMARY KEY,
-    size VARCHAR NOT NULL,
-    section VARCHAR NOT NULL DEFAULT 'runs',
-    residual VARCHAR NOT NULL,
-    readouts VARCHAR NOT NULL,
-    seed BIGINT NOT NULL,
-    layers SMALLINT NOT NULL,
-    full_depth BOOLEAN NOT NULL,
-    ema BOOLEAN NOT NULL,
-    algorithms VARCHAR NOT NULL,
-    setting VARCHAR NOT NULL,
-    routing BOOLEAN NOT NULL DEFAULT false,
-    present BOOLEAN NOT NULL,
-    left_out VARCHAR,
-    steps INTEGER,
-    tokens BIGINT,
-    backbone_parameters DOUBLE,
-    final_loss DOUBLE,
-    val_loss DOUBLE,
-    val_bits_per_byte DOUBLE,
-    ema_loss DOUBLE
-);
 COMMENT ON TABLE runs IS 'One row a run that params.yaml names, whether its results are here or not';
-COMMENT ON COLUMN runs.run IS 'Its name in params.yaml; RUNG_RUN on the ladder';
-COMMENT ON COLUMN runs.size IS 'The recipe it follows, or the rung of the ladder';
-COMMENT ON COLUMN runs.section IS 'Where params.yaml names it: runs, ladder or growth';
+COMMENT ON COLUMN runs.run IS 'Its name in params.yaml';
+COMMENT ON COLUMN runs.size IS 'The recipe it follows, or its rung';
+COMMENT ON COLUMN runs.rung IS 'The rung that it names, by which it differs from the recipe in use; null for the recipe itself';
 COMMENT ON COLUMN runs.residual IS 'Its residual design';
+COMMENT ON COLUMN runs.value_residual IS 'How values of the first layer go on to later ones; null without';
 COMMENT ON COLUMN runs.readouts IS 'How its layers are read: none, probes, separate, shared or shared_stop_gradient';
 COMMENT ON COLUMN runs.seed IS 'The seed of its initial weights';
 COMMENT ON COLUMN runs.layers IS 'How many layers it has';
 COMMENT ON COLUMN runs.full_depth IS 'Whether that is the depth of the recipe';
+COMMENT ON COLUMN runs.changes IS 'Its keys that change its training beside design, readouts, seed, depth and rung, by name; empty without any';
+COMMENT ON COLUMN runs.training IS 'The same keys with all they say, in words';
+COMMENT ON COLUMN runs.standard IS 'Whether it has none of those';
+COMMENT ON COLUMN runs.plain IS 'Whether its backbone trains as the baseline does: standard, and without readouts or with probes';
+COMMENT ON COLUMN runs.seed_group IS 'The runs that differ from it in nothing but seed or what looks on (EMA, future_probes, gradient_cosines), named after the one of the lowest seed';
+COMMENT ON COLUMN runs.counts IS 'Whether it is the run of its seed in that group that counts: those that differ in what looks on alone are the same training';
+COMMENT ON COLUMN runs.baseline IS 'The depth-matched baseline: the seed group of plain runs of its design, depth and rung; null without one';
+COMMENT ON COLUMN runs.weighting IS 'The shape of the weights of its layer losses over depth, and what it is told; null where no layer loss trains it';
+COMMENT ON COLUMN runs.total IS 'The sum of the weights of all layers below the last, beside 1 for the last; null for shapes that are normalised with it';
+COMMENT ON COLUMN runs.weighted_layers IS 'How many layers below the last have a weight';
+COMMENT ON COLUMN runs.schedule IS 'How the weights go over training, and the number that says how far, in updates; constant when they stay';
+COMMENT ON COLUMN runs.schedule_kind IS 'How the weights go over training';
+COMMENT ON COLUMN runs.ends IS 'After how many updates nothing is left of the layer losses; null for schedules without such an end';
+COMMENT ON COLUMN runs.reach IS 'Which layers a layer loss trains: all below, or its own layer';
+COMMENT ON COLUMN runs.surgery IS 'Whether conflicting gradients are cut at each layer: none or per token';
+COMMENT ON COLUMN runs.layer_dropout IS 'The greatest share of dropped samples and how it goes over training; none when no layer is dropped';
+COMMENT ON COLUMN runs.multi_token IS 'How it predicts later tokens; null where it does not';
+COMMENT ON COLUMN runs.growth IS 'In which stages its layers train; null where all train all the time';
 COMMENT ON COLUMN runs.ema IS 'Whether it also keeps an average of its weights, which changes nothing in training';
-COMMENT ON COLUMN runs.algorithms IS 'Its further keys that change its training, as JSON';
-COMMENT ON COLUMN runs.setting IS 'All of it but seed, EMA, future_probes and gradient_cosines, as JSON: runs of equal setting train alike but for their seed';
+COMMENT ON COLUMN runs.other IS 'What no other column tells of it, in words; empty without';
 COMMENT ON COLUMN runs.routing IS 'Whether params.yaml asks by which weights it routes';
 COMMENT ON COLUMN runs.present IS 'Whether its results at this size are here, and compared';
 COMMENT ON COLUMN runs.left_out IS 'Why its results are not compared where they are here: how they differ from params.yaml or from the text in use';
@@ -46,19 +41,6 @@ COMMENT ON COLUMN runs.val_loss IS 'Validation loss of the last layer at the end
 COMMENT ON COLUMN runs.val_bits_per_byte IS 'The same in bits per byte of text';
 COMMENT ON COLUMN runs.ema_loss IS 'Validation loss of the averaged weights at the end, nats per token';
 
-CREATE TABLE layer_metrics (
-    run VARCHAR NOT NULL,
-    size VARCHAR NOT NULL,
-    step INTEGER NOT NULL,
-    tokens BIGINT NOT NULL,
-    layer SMALLINT NOT NULL,
-    other_layer SMALLINT,
-    readout VARCHAR NOT NULL,
-    ahead TINYINT NOT NULL,
-    split VARCHAR NOT NULL,
-    metric VARCHAR NOT NULL,
-    value DOUBLE NOT NULL
-);
 COMMENT ON TABLE layer_metrics IS 'One row a number: what one run gave at one step, layer and readout';
 COMMENT ON COLUMN layer_metrics.run IS 'The run, or the published model, which has no row in runs';
 COMMENT ON COLUMN layer_metrics.size IS 'The recipe it follows; published for a published model';
@@ -72,22 +54,9 @@ COMMENT ON COLUMN layer_metrics.split IS 'train or val, which is held-out text';
 COMMENT ON COLUMN layer_metrics.metric IS 'What was measured. Training: loss, bits_per_byte, parameters, ema_loss, and of growth training compute (what an update costs from this step on, over one of the whole model). Gradients, over the parameters of the layers: gradient_norm, gradient_cosine (with the gradient of the final loss), and at the last layer summed_gradient_norm and summed_gradient_cosine (of the sum over the losses below). Retrained: loss, change (held-out loss after minus before). Lenses: loss, kl_final_lens = KL(final output || lens), kl_lens_final = KL(lens || final output), top5_overlap, argmax_agreement, entropy, sample_kl_final_lens (on the sample that chose the checkpoint). Their NAME_standard_error is over held-out sequences, evaluated_tokens how many targets were read';
 COMMENT ON COLUMN layer_metrics.value IS 'The number; losses, divergences and entropies in nats per token';
 
-CREATE TABLE dissections (
-    run VARCHAR NOT NULL,
-    analysis VARCHAR NOT NULL,
-    layer SMALLINT NOT NULL,
-    sublayer VARCHAR,
-    other_layer SMALLINT,
-    stat VARCHAR NOT NULL,
-    metric VARCHAR NOT NULL,
-    text VARCHAR,
-    position INTEGER,
-    token VARCHAR,
-    strength DOUBLE,
-    value DOUBLE NOT NULL
-);
 COMMENT ON TABLE dissections IS 'One row a number: what one finished model showed when it was taken apart';
 COMMENT ON COLUMN dissections.run IS 'The run; the published model, or in linear_maps the pair of runs, which have no row in runs';
+COMMENT ON COLUMN dissections.size IS 'The recipe it follows; published for a published model';
 COMMENT ON COLUMN dissections.analysis IS 'What was done: routing (by which weights the sublayers read and write); contributions (to the residual stream), logit_lens, skipping (of layers and sublayers), depth_score, depth_by_group (depth scores of prompts), erasure (of one token at one depth), integrated_gradients (of an answer), linear_maps (between two runs); of what layers are made of: ablation (weights of a layer, or what it gives, taken away), predictability (of its weights from those of its neighbours), replacement (of layers by what is predicted), structure (of weights over the layers), manipulation (of weights of unimportant layers) and recovery (from noise, by training)';
 COMMENT ON COLUMN dissections.layer IS 'The layer, from 1; 0 is the embedding';
 COMMENT ON COLUMN dissections.sublayer IS 'attention or mlp of that layer; head for the model''s own readout, at the last layer; null for the whole layer; block for the whole layer as the identity, where that is not the same as skipping it; gate_proj and the like for one matrix of it';
@@ -100,22 +69,11 @@ COMMENT ON COLUMN dissections.token IS 'What that token says';
 COMMENT ON COLUMN dissections.strength IS 'How strong the change was, where one kind of change is made at several strengths; the penalty, or how many layers are replaced or components counted; else null';
 COMMENT ON COLUMN dissections.value IS 'The number';
 
-CREATE TABLE pairs (
-    pair VARCHAR NOT NULL PRIMARY KEY,
-    source VARCHAR NOT NULL,
-    target VARCHAR NOT NULL
-);
 COMMENT ON TABLE pairs IS 'One row a pair of runs between which params.yaml names linear maps, whether these are here or not';
 COMMENT ON COLUMN pairs.pair IS 'Its name in params.yaml';
 COMMENT ON COLUMN pairs.source IS 'The run whose layers are mapped';
 COMMENT ON COLUMN pairs.target IS 'The run to whose layers they are mapped';
 
-CREATE TABLE left_out (
-    stage VARCHAR NOT NULL,
-    name VARCHAR NOT NULL,
-    reason VARCHAR NOT NULL,
-    PRIMARY KEY (stage, name)
-);
 COMMENT ON TABLE left_out IS 'One row a run, or a reading of a finished model, whose results are here and not compared';
 COMMENT ON COLUMN left_out.stage IS 'The stage that gave the results';
 COMMENT ON COLUMN left_out.name IS 'The run, pair or published model';

@@ -23,7 +23,6 @@ FROM later
 WHERE NOT predicts
 WINDOW text AS (PARTITION BY run, measure, text);
 COMMENT ON VIEW token_depths IS 'Until which depth of a finished model the answer of a text rests on each token that it sees, but for the first and those that predict it';
-COMMENT ON COLUMN token_depths.run IS 'The run';
 COMMENT ON COLUMN token_depths.measure IS 'erasure, or attribution (integrated gradients, absolute), both of residuals, as in token_effects';
 COMMENT ON COLUMN token_depths.text IS 'The text';
 COMMENT ON COLUMN token_depths.position IS 'The token of that text, from 0';

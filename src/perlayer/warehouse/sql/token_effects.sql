@@ -8,7 +8,6 @@ FROM dissections
 WHERE metric IN ('erasure', 'attribution') AND position IS NOT NULL
 GROUP BY run, text, position, layer;
 COMMENT ON VIEW token_effects IS 'What the answer of a text owes to one of its tokens at one depth of a finished model';
-COMMENT ON COLUMN token_effects.run IS 'The run';
 COMMENT ON COLUMN token_effects.text IS 'The text';
 COMMENT ON COLUMN token_effects.position IS 'The token of that text, from 0';
 COMMENT ON COLUMN token_effects.token IS 'What it says';

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from perlayer.algorithms.per_layer_loss.moment import Moment
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 
 NEEDS_LOSSES = False
 
 
-def share(layer: int, moment: Moment) -> float:
+def share(layer: int, state: TrainingState) -> float:
     """All of it at every update."""
     return 1.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from perlayer.algorithms.per_layer_loss.moment import Moment
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 
 NEEDS_LOSSES = False
 
 
-def share(layer: int, moment: Moment) -> float:
+def share(layer: int, state: TrainingState) -> float:
     """LayerSkip's: layers join from the last but one downwards, layer k after (L-k+1)/(2L) of the run, all at half."""
-    return float(2 * moment.layers * moment.step >= moment.steps * (moment.layers - layer + 1))
+    return float(2 * state.layers * state.step >= state.steps * (state.layers - layer + 1))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from perlayer.algorithms.per_layer_loss.moment import Moment
+from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 
 NEEDS_LOSSES = True
 
 
-def share(layer: int, moment: Moment, *, loss: float) -> float:
+def share(layer: int, state: TrainingState, *, loss: float) -> float:
     """Deeply-Supervised Nets': nothing while the layer's loss is at most `loss`, else 1 - t/N at update t of N."""
-    return 1.0 - moment.step / moment.steps if moment.losses[layer] > loss else 0.0
+    return 1.0 - state.step / state.steps if state.losses[layer] > loss else 0.0

@@ -1,7 +1,8 @@
-"""The `train` section of a recipe and the runs of params.yaml."""
+"""What is trained: the only reader of the sections `runs` and `rungs` of params.yaml, and of a recipe's `train`."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +11,13 @@ from typing import Any
 
 from perlayer.algorithms.per_layer_loss.settings import Settings as PerLayerLossSettings
 from perlayer.algorithms.settings import AlgorithmSettings
+from perlayer.data.settings import parse_part
 from perlayer.errors import UserError, at, require
-from perlayer.model.config import LARGEST, MOST_LAYERS, require_design
+from perlayer.model.config import LARGEST, MOST_LAYERS, AttentionSettings, ModelSettings, require_design
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.params import MOST_STEPS, check_keys, parse
+from perlayer.params import MOST_STEPS, check_keys, check_names, mapping_at, parse, recipe
 
-ALGORITHMS = Path(__file__).parents[1] / "algorithms"
+ALGORITHMS = Path(__file__).parent / "algorithms"
 LARGEST_SEED = 2**32 - 1
 
 
@@ -47,6 +49,7 @@ class CoreSettings:
     layers: int | None = None
     value_residual: str | None = None
     steps: int | float | None = None  # updates, or a share of the recipe's below 1
+    rung: str | None = None  # one of `rungs`, by which it differs from the recipe in use
 
     def __post_init__(self):
         require_design(self.residual, self.value_residual)
@@ -71,12 +74,81 @@ class Run:
     value_residual: str | None
     algorithms: dict[str, Any]  # the settings of each Composer algorithm it uses, by folder
     steps: int | float | None = None  # updates, or a share of the recipe's; None: as the recipe says
+    rung: str | None = None  # None: the recipe in use
+
+    def size(self, usual: str) -> str:
+        """What its results call its size where `usual` is the one in use."""
+        return usual if self.rung is None else rung_size(usual, self.rung)
 
     def updates(self, usual: int) -> int:
         """How many updates it takes where the recipe has `usual`."""
         if self.steps is None:
             return usual
         return self.steps if isinstance(self.steps, int) else max(1, round(self.steps * usual))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a size says of a training."""
+
+    size: str
+    model: ModelSettings
+    optimizer: OptimizerSettings
+    train: TrainSettings
+    attention: AttentionSettings
+
+    def of(self, run: Run) -> Recipe:
+        """The same over as many updates as the run takes."""
+        return dataclasses.replace(self, train=dataclasses.replace(self.train, steps=run.updates(self.train.steps)))
+
+
+RUNG_SECTIONS = {"model": ModelSettings, "optimizer": OptimizerSettings, "train": TrainSettings}
+
+
+def parse_recipe(params: Mapping[str, Any], rung: str | None = None) -> Recipe:
+    """Read and check the recipe of the size in use, or a rung: the same but for what `rungs.NAME` says otherwise.
+
+    The size of a rung is called SIZE_NAME.
+
+    Raises:
+        UserError: names the key that is wrong, what was expected and what was found.
+    """
+    attention = parse_part(AttentionSettings, *recipe(params, "data"))
+    if rung is None:
+        parsed = {section: parse(kind, *recipe(params, section)) for section, kind in RUNG_SECTIONS.items()}
+        return Recipe(params["size"], attention=attention, **parsed)
+    where = f"rungs.{rung}"
+    changes = params["rungs"][rung]
+    if not isinstance(changes, Mapping):
+        raise UserError(f"params.yaml: {where}: expected a mapping of sections, found {changes!r}")
+    check_keys(changes, RUNG_SECTIONS, (), where)
+    parsed = {}
+    for section, kind in RUNG_SECTIONS.items():
+        change = changes.get(section, {})
+        if not isinstance(change, Mapping):
+            raise UserError(f"params.yaml: {where}.{section}: expected a mapping of keys, found {change!r}")
+        usual, _ = recipe(params, section)
+        parsed[section] = parse(kind, dict([*usual.items(), *change.items()]), f"{where}.{section}")
+    check_warmup(where, parsed["optimizer"], parsed["train"])
+    return Recipe(rung_size(params["size"], rung), attention=attention, **parsed)
+
+
+def rung_size(size: str, rung: str) -> str:
+    """What results call the size of a rung beside the size in use."""
+    return f"{size}_{rung}"
+
+
+def check_rungs(params: Mapping[str, Any]) -> None:
+    """Check the section `rungs`.
+
+    Raises:
+        UserError: the first key or value that is wrong.
+    """
+    check_names(mapping_at(params, "rungs"), "rungs")
+    for rung in params["rungs"]:
+        parse_recipe(params, rung)
+        if rung in params["recipes"]:
+            raise UserError(f"params.yaml: rungs: expected names that no size has, found {rung!r}")
 
 
 def check_warmup(where: str, optimizer: OptimizerSettings, train: TrainSettings) -> None:
@@ -111,31 +183,27 @@ def optional_algorithms() -> list[str]:
 
 
 def parse_run(params: Mapping[str, Any], name: str) -> Run:
-    """Read and check `runs.NAME`, see `parse_definition`.
-
-    Raises:
-        UserError: no such run, an unknown key, or an impossible value.
-    """
-    if name not in params["runs"]:
-        raise UserError(f"params.yaml: runs.{name}: no such run; runs: {', '.join(params['runs'])}")
-    return parse_definition(name, params["runs"][name], f"runs.{name}")
-
-
-def parse_definition(name: str, mapping: Any, where: str) -> Run:
-    """Read and check what defines a run, which stands at `where` in params.yaml.
+    """Read and check `runs.NAME`.
 
     A key of an algorithm whose `Settings` has one field may hold that field's value alone. What else settings are
     asked, here and by `plan`, see `AlgorithmSettings`.
 
     Raises:
-        UserError: an unknown key, or an impossible value.
+        UserError: no such run or rung, an unknown key, or an impossible value.
     """
+    where = f"runs.{name}"
+    if name not in params["runs"]:
+        raise UserError(f"params.yaml: {where}: no such run; runs: {', '.join(params['runs'])}")
+    mapping = params["runs"][name]
     if not isinstance(mapping, Mapping):
         raise UserError(f"params.yaml: {where}: expected a mapping of keys, found {mapping!r}")
     core_keys = CoreSettings.__dataclass_fields__
     reading_keys = PerLayerLossSettings.__dataclass_fields__
     check_keys(mapping, [*core_keys, *reading_keys, *optional_algorithms()], ["residual", "readouts", "seed"], where)
     core = parse(CoreSettings, {key: value for key, value in mapping.items() if key in core_keys}, where)
+    if core.rung is not None and core.rung not in params["rungs"]:
+        rungs = ", ".join(params["rungs"]) or "there are none"
+        raise UserError(f"params.yaml: {where}.rung: expected one of rungs ({rungs}), found {core.rung!r}")
     reading = parse(PerLayerLossSettings, {key: value for key, value in mapping.items() if key in reading_keys}, where)
     algorithms = {"per_layer_loss": reading} if reading.readouts != "none" else {}
     for key in optional_algorithms():
@@ -146,7 +214,15 @@ def parse_definition(name: str, mapping: Any, where: str) -> Run:
         with at(where):
             settings.check(mapping)
     return Run(
-        name, core.residual, reading.readouts, core.seed, core.layers, core.value_residual, algorithms, core.steps
+        name,
+        core.residual,
+        reading.readouts,
+        core.seed,
+        core.layers,
+        core.value_residual,
+        algorithms,
+        core.steps,
+        core.rung,
     )
 
 

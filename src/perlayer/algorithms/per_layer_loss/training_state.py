@@ -9,7 +9,7 @@ Duration = int | float  # updates, or a share of the run below 1
 
 
 @dataclass(frozen=True)
-class Moment:
+class TrainingState:
     """Where the training of a model stands."""
 
     layers: int
