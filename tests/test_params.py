@@ -4,7 +4,7 @@ import pytest
 
 from perlayer.environment import Machine
 from perlayer.errors import UserError
-from perlayer.params import ladder_name, load, parse
+from perlayer.params import load, parse
 
 GOOD = "size: a\nrecipes:\n  a: {}\nruns:\n  b: {}\n"
 
@@ -48,8 +48,8 @@ def test_a_name_of_the_greatest_length_fits_a_file_system(tmp_path):
     name = "b" * 50
     params = loaded(tmp_path, GOOD.replace("  b:", f"  {name}:"))
     assert list(params["runs"]) == [name]
-    # the longest that is made of names: the checkpoints of a run of the ladder, named by what they are made from
-    (tmp_path / f".{ladder_name(name, name)}-{'0' * 16}.partial").mkdir()
+    # the longest that is made of names: the checkpoints of a run, named by what they are made from
+    (tmp_path / f".{name}-{'0' * 16}.partial").mkdir()
 
 
 def test_what_is_not_there_is_named_where_it_would_stand(tmp_path):

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from ruamel.yaml import YAML
 
 from perlayer.errors import UserError
 from perlayer.plain_yaml import read_yaml
@@ -36,20 +37,20 @@ BILLIONS = "a0: &a0 [x, x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}, 
         (f"a: {'1' * 10_000}", "line 1: expected a number of at most 100 characters, found !!int '111"),
         (f"a: 0x{'f' * 10_000}", "line 1: expected a number of at most 100 characters"),
         (f"a: {'1' * 10_000}.5", "line 1: expected a number of at most 100 characters, found !!float"),
-        ("a: &a [*a]", "line 1: expected a value that does not hold itself, found !!seq"),
-        ("a: &a\n  b: &b {c: *a, d: *b}", "line 1: expected a value that does not hold itself"),
-        (BILLIONS, "line 11: expected at most 100,000 values, found !!seq"),
+        ("a: &a [*a]", "line 1: expected a value that does not hold itself"),
+        ("a: &a\n  b: &b {c: *a, d: *b}", "line 2: expected a value that does not hold itself"),
+        (BILLIONS, "line 11: expected at most 100,000 values"),
         ("a: " + "[" * 60 + "]" * 60, "line 1: expected at most 50 levels"),
-        ("".join(f"{' ' * i}a:\n" for i in range(600)), "expected at most 50 levels"),
+        ("".join(f"{' ' * i}a:\n" for i in range(600)), "line 51: expected at most 50 levels"),
         # characters
         ('a: "\\0"', r"line 1: expected a text without U\+0000 and lone surrogates, found !!str '\\x00'"),
-        ('a: "\\ud800"', "line 1: expected a text without .*, found !!str '.ud800'"),
-        ('a: "\\U00110000"', "not valid YAML: "),
+        ('a: "\\ud800"', "line 1: not valid YAML: .* invalid Unicode character escape code"),
+        ('a: "\\U00110000"', "line 1: not valid YAML: "),
         ("a: 1\nb: \0", r"line 2: not valid YAML: the character U\+0000"),
         ("a: 1\n".encode("utf-16"), "line 1: expected UTF-8, found invalid start byte"),
         ("a: 1\nb: é\n".encode("latin-1"), "line 2: expected UTF-8, found "),
         # the rest of what is no YAML
-        ("a: 1\nb: [", "line 2: not valid YAML: "),
+        ("a: 1\nb: [", "line 3: not valid YAML: "),
         ("a: *b", "line 1: not valid YAML: found undefined alias 'b'"),
         ("a: 1\n---\nb: 1", "line 2: not valid YAML: expected a single document"),
         ("a: {<<: 3}", "line 1: not valid YAML: .*expected a mapping or list of mappings for merging"),
@@ -73,3 +74,17 @@ def test_what_is_plain_is_read_without_a_word(tmp_path, capfd):
     a = {"b": 1, "c": [1.5, True, None, "text"]}
     assert read_yaml(path) == {"a": a, "d": {**a, "b": 2}, "e": [a, 1, 2, 2]}
     assert capfd.readouterr() == ("", "")
+
+
+# What YAML 1.1 and 1.2 read differently, and the like: as DVC has it, by ruamel.yaml, which is not ours.
+SCALARS = """1e-3 1e3 1.e3 1.5e-3 -1e-05 1e+20 +.5 .5e+3 .5e3 1. -.inf .NaN .inf +.inf inf nan off yes on n y True TRUE
+tRUE null Null ~ nULL 0o17 0o8 0o 017 08 -017 -0o17 0x1F +0x1f 0x 0b101 0b2 0b_1 1_000 _1 _ +1 -0 00 0_ 1__0 1:30
+1:30.5 190:20:30 1e e1 --1 0.1.2 12e03 '' "off" '1e-3'"""
+
+
+@pytest.mark.parametrize("scalar", SCALARS.split())
+def test_a_scalar_is_what_dvc_reads(scalar, tmp_path):
+    path = tmp_path / "some.yaml"
+    path.write_text(f"a: {scalar}\n")
+    expected = YAML(typ="safe", pure=True).load(path.read_text())
+    assert repr(read_yaml(path)) == repr(expected)

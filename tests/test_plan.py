@@ -46,7 +46,7 @@ def test_an_imported_helper_counts(tmp_path):
 def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
     runs = {run.residual: run for run in check_params(load())}.values()  # one of each design
     for name in ("first", "second"):
-        write_plans(runs, tmp_path / name)
+        write_plans(runs, {}, tmp_path / name)
     for one in runs:
         first, second = (tmp_path / name / f"{one.name}.json" for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
@@ -77,12 +77,10 @@ def test_what_a_design_has_not_is_said_before_any_work():
         ({"residual": "moda", "value_residual": "identity"}, "value_residual: expected .* found 'moda'"),
     ],
 )
-@pytest.mark.parametrize("section", ["runs", "ladder.runs"])
-def test_what_fits_neither_design_nor_text_is_named_where_it_stands(section, keys, message):
+def test_what_fits_neither_design_nor_text_is_named_where_it_stands(keys, message):
     params = load()
-    runs = params["runs"] if section == "runs" else params["ladder"]["runs"]
-    runs["mine"] = {"residual": "sandwich", "readouts": "none", "seed": 0, **keys}
-    with pytest.raises(UserError, match=rf"params\.yaml: {section}\.mine\.{message}"):
+    params["runs"]["mine"] = {"residual": "sandwich", "readouts": "none", "seed": 0, **keys}
+    with pytest.raises(UserError, match=rf"params\.yaml: runs\.mine\.{message}"):
         check_params(params)
 
 
@@ -108,11 +106,10 @@ def test_a_published_model_that_is_not_there_is_named():
         ("published", {"path": "nowhere"}),
     ],
 )
-def test_what_is_named_like_a_run_of_the_ladder_is_refused(section, named):
+def test_what_is_named_like_a_run_is_refused(section, named):
     params = load()
-    rung, run = next(iter(params["ladder"]["rungs"])), next(iter(params["ladder"]["runs"]))
-    params[section] = {f"{rung}_{run}": named}
-    said = rf"^params.yaml: {section}.{rung}_{run}: expected another name than that of a run of the ladder$"
+    params[section] = {"width_16_plain": named}
+    said = rf"^params.yaml: {section}.width_16_plain: expected another name than that of a run$"
     with pytest.raises(UserError, match=said):
         check_params(params)
 
@@ -181,12 +178,12 @@ def test_a_wrong_choice_is_named_before_any_work(section, key, value, message):
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def test_what_a_run_routes_is_its_design_s_own_and_no_matter_of_the_ladder():
+def test_what_a_run_routes_is_its_design_s_own():
     params = load()
     params["routing"]["runs"] = ["plain"]
     params["runs"]["plain"] = {"residual": "mhc", "readouts": "none", "seed": 0}
-    check_params(params)  # the ladder has a run of that name, whose design does not route
-    params["runs"]["plain"] = {**params["ladder"]["runs"]["plain"], "value_residual": "identity"}
+    check_params(params)
+    params["runs"]["plain"] = {**params["runs"]["baseline"], "value_residual": "identity"}
     with pytest.raises(UserError, match=r"routing\.runs: expected runs whose .* routes, and plain has sandwich"):
         check_params(params)
 

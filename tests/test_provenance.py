@@ -38,7 +38,7 @@ def about(folder):
 
 
 def test_stages_are_declared_as_dvc_resolves_them(project):
-    """All of them: of a mapping, of a list, of a matrix, and single ones."""
+    """All of them: of a mapping, of a list, and single ones."""
     from dvc.parsing import DataResolver
     from dvc.repo import Repo
 
@@ -52,7 +52,9 @@ def test_stages_are_declared_as_dvc_resolves_them(project):
         found = declared(Path(script).stem, arguments, params)
         outs = [out if isinstance(out, str) else next(iter(out)) for out in expected["outs"]]
         outs += [next(iter(metric)) for metric in expected.get("metrics", [])]
-        assert (found.deps, found.params) == (expected["deps"], expected.get("params", [])), name
+        rung = params["runs"].get(arguments[0], {}).get("rung") if script == "stages/train.py" else None
+        keys = expected.get("params", []) + ([f"rungs.{rung}"] if rung else [])  # which the plan of the run holds
+        assert (found.deps, found.params) == (expected["deps"], keys), name
         assert found.outs == outs, name
 
 
@@ -91,18 +93,27 @@ def test_data_says_what_it_was_made_from_and_results_with_which_params(project):
     }
 
 
-def test_an_empty_folder_says_nothing_of_what_a_stage_has_read(project):
-    """So that growth training that goes by no importance is not done again when the importance changes."""
+def test_a_run_at_a_rung_says_what_the_rung_is(project):
     params = load(ROOT / "params.yaml")
-    with fresh_folder("metrics/analyses/anatomy/baseline") as folder:
-        (folder / "anatomy.parquet").write_text("numbers")
-    declaration = declared("importance", ["growth_half"], params)
-    with fresh_folder("data/importance/growth_half"):
-        pass
+    for stage in ("corpus", "tokenize", "shard"):
+        make(stage, params=params)
+    make("train", "width_16_plain", params=params, outs=["data/models/width_16_plain", "metrics/runs/width_16_plain"])
+    said = about("metrics/runs/width_16_plain")
+    assert said["params"]["rungs.width_16"] == params["rungs"]["width_16"]
+    changed = {**params, "rungs": {"width_16": {**params["rungs"]["width_16"], "train": {"steps": 9}}}}
+    assert different_params(said, params) == []
+    assert different_params(said, changed) == ["rungs.width_16.train.steps was 139, and params.yaml says 9"]
+
+
+def test_an_empty_folder_says_nothing_of_what_a_stage_has_read(project):
+    """It is the same whatever that was, and what reads it does not run again."""
+    params = load(ROOT / "params.yaml")
+    declaration = declared("tokenize", [], params)
+    for folder in ("data/tokens", "data/tokenizer"):
+        with fresh_folder(folder):
+            pass
     record(declaration, params)
-    assert about("data/importance/growth_half") == {}
-    make("importance", "growth_by_importance", params=params)
-    assert about("data/importance/growth_by_importance")["made_from"].keys() == {"metrics/analyses/anatomy/baseline"}
+    assert about("data/tokens") == {}
 
 
 def test_differences_are_named_by_key_with_both_values():

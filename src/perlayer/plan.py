@@ -80,8 +80,8 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
         parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in RECIPE_SECTIONS.items()}
         check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
         check_warmup(f"recipes.{size}", parsed["optimizer"], parsed["train"])
-    runs = [parse_run(params, name) for name in params["runs"]]
     check_rungs(params)
+    runs = [parse_run(params, name) for name in params["runs"]]
     for run in runs:
         usual = parse_recipe(params, run.rung)
         check_size(run, usual.model.layers, usual.optimizer, usual.train, f"runs.{run.name}")

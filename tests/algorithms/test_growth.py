@@ -65,20 +65,18 @@ def test_stages_too_short_for_an_update_are_left_out():
 
 def test_by_importance_the_most_important_layers_come_first():
     # seven layers without layer 4 are six in five stages: 2 1 1 1 1, in order of 9, 8, 7, 5, 2, 1
-    settings = by_importance(Settings(protocol="by_importance"), [5, 9, 1, 99, 7, 2, 8], [4])
+    settings = by_importance([5, 9, 1, 99, 7, 2, 8], [4])
     assert [stage["layers"] for stage in settings.stages] == [[2, 7], [5], [1], [6], [3]]
     assert [stage["share"] for stage in settings.stages] == [0.30, 0.20, 0.20, 0.10, 0.05]
     assert (settings.excluded, settings.protocol) == ([4], None)
     assert layers_of(plan_stages(settings, 7, 100)) == [(2, 7), (5,), (1,), (6,), (3,), ()]
     for layers, sizes in ((7, [2, 2, 1, 1, 1]), (12, [3, 3, 2, 2, 2])):  # evenly, the first stages one more
-        even = by_importance(Settings(protocol="by_importance"), list(range(layers, 0, -1)), [])
+        even = by_importance(list(range(layers, 0, -1)), [])
         assert [len(stage["layers"]) for stage in even.stages] == sizes
         assert sum((stage["layers"] for stage in even.stages), []) == list(range(1, layers + 1))
-    few = by_importance(Settings(protocol="by_importance"), [1.0, 3.0], [])
+    few = by_importance([1.0, 3.0], [])
     assert [stage["layers"] for stage in few.stages] == [[2], [1]]
-    assert by_importance(Settings(protocol="by_importance"), [1.0], [1]).stages == []
-    with pytest.raises(ValueError, match="found by_importance"):
-        plan_stages(Settings(protocol="by_importance"), 6, 100)
+    assert by_importance([1.0], [1]).stages == []
 
 
 def test_excluded_layers_wait_for_the_end():
@@ -194,8 +192,8 @@ def test_the_cost_of_a_stage_is_logged_at_its_first_update():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({}, "protocol: expected six_stages or by_importance, or stages written out, found None"),
-        ({"protocol": "six"}, "protocol: expected six_stages or by_importance, found 'six'"),
+        ({}, "protocol: expected six_stages, or stages written out, found None"),
+        ({"protocol": "six"}, "protocol: expected six_stages, found 'six'"),
         ({"protocol": "six_stages", "stages": []}, "protocol: expected"),
         ({"stages": [3]}, "stages: expected a list of {layers"),
         ({"stages": [{"layers": [], "share": 0.1}]}, "stages: expected layers as a list of at least one"),
@@ -227,19 +225,18 @@ def test_a_layer_that_the_model_lacks_is_named():
         Settings(protocol="six_stages", excluded=[4]).check_depth(3)
 
 
-@pytest.mark.parametrize("section", ["runs", "growth.runs", "ladder.runs"])
+@pytest.mark.parametrize("rung", [None, "width_16"])
 @pytest.mark.parametrize("layers", [None, 2])
-def test_it_is_named_where_it_stands_before_any_work(section, layers):
+def test_it_is_named_where_it_stands_before_any_work(rung, layers):
     params = load()
     usual = params["recipes"][params["size"]]["model"]["layers"]
     keys = {"residual": "sandwich", "readouts": "none", "seed": 0, "growth": {"protocol": "six_stages"}}
     keys["growth"]["excluded"] = [99]
-    runs = params["runs"] if section == "runs" else params[section.split(".")[0]]["runs"]
-    runs["mine"] = keys if layers is None else {**keys, "layers": layers}
-    least = min(usual, 3) if section == "ladder.runs" else usual  # the rung below has three
+    params["runs"]["mine"] = {**keys, "rung": rung, "layers": layers}
+    least = usual if rung is None else params["rungs"][rung]["model"]["layers"]
     with pytest.raises(UserError) as error:
         check_params(params)
-    expected = f"params.yaml: {section}.mine.growth: expected layers from 1 to {layers or least}, found 99"
+    expected = f"params.yaml: runs.mine.growth: expected layers from 1 to {layers or least}, found 99"
     assert str(error.value) == expected
 
 

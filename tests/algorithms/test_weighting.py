@@ -3,7 +3,6 @@
 The sources count layers from 0; a model of L layers has their layers 0 to L-1, which are 1 to L here.
 """
 
-import json
 import math
 import subprocess
 import sys
@@ -15,9 +14,10 @@ from perlayer.algorithms.per_layer_loss import shapes, weighting
 from perlayer.algorithms.per_layer_loss.settings import Settings
 from perlayer.algorithms.per_layer_loss.training_state import TrainingState
 from perlayer.algorithms.per_layer_loss.weighting import SECTIONS, choices, layer_weights, needs_losses
+from perlayer.catalogue import catalogue
 from perlayer.errors import InvalidValue, UserError
+from perlayer.params import load
 from perlayer.runs import parse_run
-from perlayer.warehouse.collect import definitions
 
 
 def weights(weighting=None, schedule=None, layers=6, **state):
@@ -301,15 +301,15 @@ def test_what_depends_on_the_depth_is_checked_once_that_is_known():
 def test_a_good_choice_arrives_in_the_settings_and_in_the_warehouse():
     keys = {"weighting": {"shape": "linear", "weight": 0.2}, "schedule": {"kind": "off", "step": 80}}
     params = {
-        "size": "small",
-        "recipes": {"small": {"model": {"layers": 6}}},
+        **load(),
         "runs": {"mine": {**RUN, **keys}, "same": {**RUN, **keys, "seed": 1}, "plain": {**RUN, "weighting": None}},
     }
     assert parse_run(params, "mine").algorithms["per_layer_loss"] == Settings("separate", **keys)
     assert parse_run(params, "plain").algorithms["per_layer_loss"] == Settings("separate")
-    rows = {row["run"]: row for row in definitions(params)}
-    assert json.loads(rows["mine"]["algorithms"]) == keys and rows["plain"]["algorithms"] == "{}"
-    assert rows["mine"]["setting"] == rows["same"]["setting"] != rows["plain"]["setting"]
+    rows = {row.run: row for row in catalogue(params)}
+    assert (rows["mine"].weighting, rows["mine"].schedule) == ("linear 0.2", "off 80")
+    assert (rows["mine"].changes, rows["plain"].changes) == ("schedule, weighting", "")
+    assert [rows[run].seed_group for run in ("mine", "same", "plain")] == ["mine", "mine", "plain"]
 
 
 def test_a_choice_is_checked_without_the_libraries_of_training():

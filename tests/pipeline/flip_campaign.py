@@ -90,12 +90,6 @@ def _prompts() -> object:
     return read_prompt_sets(Path("data/prompts"))
 
 
-def _importance() -> object:
-    from perlayer.training.growth import by_importance, growth_run
-
-    return by_importance(growth_run(load("params.yaml"), "growing"), Path("data/importance/growing"))
-
-
 def _results() -> object:
     from perlayer.anatomy.importance import read_importance
     from perlayer.warehouse.collect import collect
@@ -124,8 +118,7 @@ KINDS = {
         [["lens", "baseline"], ["retrain_heads", "separate"], ["anatomy", "baseline"], ["depth_maps", "pair"]],
     ),
     "prompts": Kind(["data/prompts"], _prompts, [["depth", "separate"]]),
-    "importance": Kind(["data/importance"], _importance, [["growth", "growing"]]),
-    "results": Kind(["metrics/runs", "metrics/analyses"], _results, [["collect"], ["importance", "growing"]]),
+    "results": Kind(["metrics/runs", "metrics/analyses"], _results, [["collect"]]),
     "warehouse": Kind(["metrics/warehouse"], _warehouse, [["plot"], ["report"]]),
 }
 

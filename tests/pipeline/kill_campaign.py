@@ -35,7 +35,7 @@ TWO_OF_EACH = {
     "  runs: []\ndepth": "  runs: []\ndepth",
     "depth_maps: {": "depth_maps: {other: {from: separate, to: probes}, ",
     "anatomy: {runs: [baseline]": "anatomy: {runs: [baseline, separate]",
-    "    growing: {": "    uniform: {residual: sandwich, readouts: none, seed: 0, steps: 0.5}\n    growing: {",
+    "  growing:\n": "  uniform: {residual: sandwich, readouts: none, seed: 0, steps: 0.5}\n  growing:\n",
 }
 
 

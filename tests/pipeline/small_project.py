@@ -12,12 +12,12 @@ from pipeline_code import ROOT
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
   separate: {residual: sandwich, readouts: separate, seed: 0}
-ladder:
-  runs:
-    plain: {residual: sandwich, readouts: none, seed: 0}
-    multi_token: {residual: sandwich, readouts: none, seed: 0, multi_token_prediction: {weight: 0.3}}
-  rungs:
-    narrow: {model: {layers: 1, hidden_size: 16, head_dim: 8}, train: {steps: 6}}
+  narrow_plain: {rung: narrow, residual: sandwich, readouts: none, seed: 0}
+  narrow_multi_token: {rung: narrow, residual: sandwich, readouts: none, seed: 0, multi_token_prediction: {weight: 0.3}}
+  growing:
+    {residual: sandwich, readouts: none, seed: 0, steps: 0.5, growth: {stages: [{layers: [1], share: 0.5}]}}
+rungs:
+  narrow: {model: {layers: 1, hidden_size: 16, head_dim: 8}, train: {steps: 6}}
 retrain_heads:
   runs: [separate]
 lens:
@@ -29,10 +29,6 @@ depth:
   prompts: {sums: {operands: [2, 4], each: 2}}
 depth_maps: {pair: {from: baseline, to: separate}}
 anatomy: {runs: [baseline], published_recovery: []}
-growth:
-  importance: baseline
-  runs:
-    growing: {residual: sandwich, readouts: none, seed: 0, steps: 0.5, growth: {protocol: by_importance}}
 published: {}
 """
 

@@ -19,10 +19,10 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes_and_leaves_nothing(f
     shutil.rmtree(folder / "data/models/growing")
     shutil.rmtree(folder / ".dvc/cache/runs")  # or DVC answers from it, or from the entry
     text = (folder / "dvc.lock").read_text()
-    (folder / "dvc.lock").write_text(text.replace(LockFile.parse(text).entries["growth@growing"], ""))
+    (folder / "dvc.lock").write_text(text.replace(LockFile.parse(text).entries["train@growing"], ""))
     (folder / ".perlayer/dvc.lock").unlink(missing_ok=True)
     campaign = Campaign(project, temporary, random.Random(0))
-    assert campaign.start_and_kill(4.0, leader=False, stage="growth@growing")
+    assert campaign.start_and_kill(4.0, leader=False, stage="train@growing")
     assert campaign.start_and_kill(0.0, leader=True, on_write=True)
     campaign.finish()
     compare(project, expected, lock)

@@ -12,8 +12,6 @@ HEAVY = {*TRAINING, "streaming", "matplotlib", "pandas", "seaborn"}
 WITH_MODELS = {
     "plan",  # tries every residual design
     "train",
-    "ladder",
-    "growth",
     "retrain_heads",
     "lens",
     "tuned_lens",

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from perlayer.params import load
-from perlayer.runs import parse_definition, parse_recipe
+from perlayer.runs import parse_recipe, parse_run
 from perlayer.training.start import start_training
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +14,7 @@ STAGES = [{"layers": [2], "share": 0.25}, {"layers": [1, 3], "share": 0.25}]
 if __name__ == "__main__":
     keys = {"residual": "sandwich", "readouts": "separate", "seed": 0, "steps": 8}
     start_training(
-        parse_definition("growing", {**keys, "growth": {"stages": STAGES, "outside": "frozen"}}, "growth.runs.growing"),
+        parse_run({"runs": {"growing": {**keys, "growth": {"stages": STAGES, "outside": "frozen"}}}}, "growing"),
         parse_recipe({**load(ROOT / "params.yaml"), "size": "smoke"}),
         Path(sys.argv[1]),
         models=Path("models"),

@@ -1,0 +1,123 @@
+"""The table of all runs: what params.yaml says of them, in the words by which views group and name them."""
+
+import pytest
+
+from perlayer.catalogue import catalogue
+from perlayer.params import load
+
+PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
+SEPARATE = {**PLAIN, "readouts": "separate"}
+
+
+def rows(runs, present=None, rungs=None):
+    params = {**load(), "runs": runs, "rungs": rungs or {}}
+    return {row.run: row for row in catalogue(params, runs if present is None else present)}
+
+
+def test_runs_of_a_seed_group_differ_in_seed_or_what_looks_on_alone():
+    found = rows(
+        {
+            "second": {**SEPARATE, "seed": 1},
+            "first": {**SEPARATE, "gradient_cosines": {"every": 10}},
+            "averaged": {**SEPARATE, "seed": 2, "ema": {"half_life": 10}},
+            "named": {**SEPARATE, "seed": 3, "layers": 6},  # the depth of nano
+            "lighter": {**SEPARATE, "weighting": {"shape": "uniform", "weight": 0.5}},
+            "shorter": {**SEPARATE, "steps": 0.5},
+        }
+    )
+    assert {run: row.seed_group for run, row in found.items()} == {
+        "averaged": "first",
+        "first": "first",
+        "lighter": "lighter",
+        "named": "first",
+        "second": "first",
+        "shorter": "shorter",
+    }
+    assert [run for run, row in found.items() if row.ema] == ["averaged"]
+
+
+def test_of_runs_of_one_seed_that_differ_in_what_looks_on_one_counts():
+    runs = {"long_name": {**SEPARATE, "gradient_cosines": {"every": 10}}, "short": SEPARATE}
+    assert {run: row.counts for run, row in rows(runs).items()} == {"long_name": False, "short": True}
+    # where one has no results the other counts, and stands for the group
+    found = rows(runs, present=["long_name"])
+    assert {run: (row.counts, row.seed_group) for run, row in found.items()} == {
+        "long_name": (True, "long_name"),
+        "short": (False, "long_name"),
+    }
+
+
+def test_the_depth_matched_baseline_is_plain_and_of_the_same_design_depth_and_rung():
+    found = rows(
+        {
+            "probes": {**PLAIN, "readouts": "probes"},
+            "baseline": PLAIN,
+            "shallow": {**PLAIN, "layers": 2},
+            "separate": SEPARATE,
+            "separate_shallow": {**SEPARATE, "layers": 2},
+            "separate_shallower": {**SEPARATE, "layers": 1},
+            "at_rung": {**SEPARATE, "rung": "wide", "layers": 6},
+            "plain_at_rung": {**PLAIN, "rung": "wide", "layers": 6},
+            "other": {**SEPARATE, "residual": "pre_ln"},
+        },
+        rungs={"wide": {"model": {"layers": 3}}},
+    )
+    assert {run: row.baseline for run, row in found.items()} == {
+        "at_rung": "plain_at_rung",
+        "baseline": "baseline",
+        "other": None,
+        "plain_at_rung": "plain_at_rung",
+        "probes": "baseline",
+        "separate": "baseline",
+        "separate_shallow": "shallow",
+        "separate_shallower": None,
+        "shallow": "shallow",
+    }
+    assert (found["at_rung"].size, found["at_rung"].full_depth, found["separate"].full_depth) == ("wide", False, True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, {"changes": "", "training": "", "standard": True, "plain": False, "weighting": "uniform 1", "total": 5.0}),
+        ({"readouts": "probes"}, {"standard": True, "plain": True, "weighting": None, "schedule": None}),
+        (
+            {"weighting": {"shape": "linear", "weight": 0.2}, "schedule": {"kind": "off", "step": 0.1}},
+            # weights 0.2 * 2k/6 for k = 1 to 5 sum to one; a tenth of the 1110 updates of nano
+            {"weighting": "linear 0.2", "total": pytest.approx(1.0), "schedule": "off 111", "ends": 111}
+            | {"changes": "schedule, weighting", "schedule_kind": "off", "standard": False}
+            | {"training": "schedule (kind off, step 0.1), weighting (shape linear, weight 0.2)"},
+        ),
+        (
+            {"weighting": {"shape": "single", "at": 2, "weight": 0.5}, "schedule": {"kind": "rotational", "every": 5}},
+            {"weighting": "single at 2, weight 0.5", "weighted_layers": 1, "schedule": "rotational 5", "ends": None},
+        ),
+        (
+            {"weighting": {"shape": "list", "weights": [0, 1, 0.5, 0, 0]}},
+            {"weighting": "list 0 1 0.5 0 0", "total": 1.5},
+        ),
+        ({"weighting": {"shape": "layerskip"}}, {"weighting": "layerskip 0.2", "total": None, "weighted_layers": 4}),
+        ({"gradient_reach": "own_layer"}, {"reach": "own layer", "changes": "gradient_reach", "other": ""}),
+        ({"gradient_surgery": "per_token"}, {"surgery": "per token"}),
+        ({"layer_dropout": {"most": 0.25}}, {"layer_dropout": "0.25 exponential"}),
+        ({"multi_token_prediction": {"depth": 2}}, {"multi_token": "sequential, depth 2, weight 0.3"}),
+        ({"growth": {"protocol": "six_stages", "outside": "frozen"}}, {"growth": "six stages, outside frozen"}),
+        (
+            {"growth": {"stages": [{"layers": [1, 2], "share": 0.3}], "excluded": [3]}},
+            {"growth": "stages 1 2 (0.3), excluded 3"},
+        ),
+        ({"steps": 0.5, "value_residual": "learnable"}, {"other": "steps 0.5", "changes": "steps, value_residual"}),
+        ({"future_probes": 2, "ema": 10}, {"changes": "", "ema": True, "other": ""}),
+    ],
+)
+def test_what_a_run_says_stands_in_columns(keys, expected):
+    (row,) = rows({"mine": {**SEPARATE, **keys}}).values()
+    assert {name: getattr(row, name) for name in expected} == expected
+
+
+def test_an_algorithm_without_a_column_of_its_own_stands_under_other(monkeypatch):
+    from perlayer.algorithms.gradient_reach.settings import Settings
+
+    monkeypatch.delattr(Settings, "described")
+    (row,) = rows({"mine": {**SEPARATE, "gradient_reach": "own_layer"}}).values()
+    assert row.other == "gradient reach (reach own layer)"
