@@ -6,7 +6,7 @@ from perlayer.layer_metrics import LayerNumber, Series, layers_table
 from perlayer.losses.reading import LayerMetric, Reading
 from perlayer.tables import schema_of, write_table
 from perlayer.training.layer_log import LayerLog
-from perlayer.training.publish import final_loss
+from perlayer.training.outs import final_loss
 
 
 def test_the_final_loss_is_the_mean_of_the_last_fifty_updates():

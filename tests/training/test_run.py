@@ -423,7 +423,7 @@ def test_a_run_interrupted_after_its_last_update_ends_with_the_same_bytes(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(module, "publish", interrupted)
+        patch.setattr(module, "write_outs", interrupted)
         train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     train(averaged, recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     assert outs(tmp_path, averaged) == outs(finished, averaged)

@@ -47,10 +47,10 @@ def anatomize_run(
         UserError: the model or the text is missing or broken, or holds too few documents.
     """
     device = prepare_process(machine)
-    publish(run, size, load_model(models / run).freeze().to(device), seed, settings, shards, metrics)
+    write_outs(run, size, load_model(models / run).freeze().to(device), seed, settings, shards, metrics)
 
 
-def publish(
+def write_outs(
     name: str, size: str, decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path, metrics: Path
 ) -> None:
     """Write the numbers of every diagnostic as `metrics/NAME/anatomy.parquet`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from perlayer.anatomy.analyses import publish
+from perlayer.anatomy.analyses import write_outs
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.environment import Machine
 from perlayer.model.published import load_published
@@ -38,4 +38,4 @@ def anatomize_published(
     steps = settings.recovery_steps if with_recovery else 0
     settings = replace(settings, sequences=model.sequences, recovery_steps=steps)
     decoder = load_published(model.path, model.sequence_length).to(device)
-    publish(name, SIZE, decoder, SEED, settings, shards, metrics)
+    write_outs(name, SIZE, decoder, SEED, settings, shards, metrics)

@@ -28,7 +28,7 @@ from perlayer.training.compilation import compiled_layer, wants_compilation
 from perlayer.training.composer_model import PerLayerModel
 from perlayer.training.evaluation import Total, evaluate
 from perlayer.training.layer_log import LayerLog
-from perlayer.training.publish import Results, publish
+from perlayer.training.outs import Results, write_outs
 from perlayer.training.schedule import LearningRateSchedule
 from perlayer.training.session import (
     Session,
@@ -73,7 +73,7 @@ def train(run: Run, recipe: Recipe, shards: Path, models: Path, metrics: Path, m
             averaged=averaged,
             validation_bytes=data.val_bytes,
         )
-        publish(results, model, models / run.name, metrics / run.name)
+        write_outs(results, model, models / run.name, metrics / run.name)
         shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -35,7 +35,7 @@ class Results:
     validation_bytes: int  # UTF-8 bytes of the validation targets
 
 
-def publish(results: Results, model: PerLayerModel, model_folder: Path, metrics_folder: Path) -> None:
+def write_outs(results: Results, model: PerLayerModel, model_folder: Path, metrics_folder: Path) -> None:
     """Write the weights to `model_folder`, layers.parquet and summary.json to `metrics_folder`.
 
     Raises:
