@@ -6,6 +6,7 @@ The scatter over seeds in SCATTER is that of the committed results at size nano.
 import math
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from statistics import fmean, variance
 
 import numpy as np
@@ -263,6 +264,7 @@ WRONG = {
     "a number as value of a 1, found nan": {"value": math.nan},
     "a number as threshold of a 1, found None": {"threshold": None},
     "a number as smallest_effect of a 1, found inf": {"smallest_effect": math.inf},
+    "a number as step of a 1, found -1.0": {"step": -1.0},
     "a pool for a 1": {"pool": None},
     "one side in all rows, found ('above', 'below')": {"side": "below"},
     "one pool for group a (what compares within a run is worked out in each run first)": {"pool": "other"},
@@ -295,7 +297,7 @@ def test_rows_are_what_sql_returned():
     columns = ["claim", "part", "side", "threshold", "coefficient", "group", "run", "value", "pool"]
     values = ("claim", "part", "above", 0.0, 1.0, "a", "a 0", 3.0, "pool")
     assert rows_of("Q1", columns, [values]) == [Row("Q1", *values)]
-    assert rows_of("Q1", [*columns, "step"], [(*values, 0.5)]) == [Row("Q1", *values, step=0.5)]
+    assert rows_of("Q1", [*columns, "step"], [(*values, Decimal("0.5"))]) == [Row("Q1", *values, step=0.5)]
     for wrong, named in ((columns[:-1], "pool"), ([*columns, "steps"], "steps")):
         with pytest.raises(UserError, match=f"Q1: contrasts.sql: .* found {named} amiss"):
             rows_of("Q1", wrong, [])

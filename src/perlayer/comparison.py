@@ -35,6 +35,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from decimal import Decimal
 from functools import reduce
 from typing import NamedTuple
 
@@ -91,7 +92,8 @@ class Row:
         self.expect(self.group is not None, f"a group of {self.run}", self.group)
         for name in ("threshold", "coefficient", "value", "smallest_effect", "step"):
             number = getattr(self, name)
-            fits = name in ("smallest_effect", "step") if number is None else math.isfinite(number)
+            size = name in ("smallest_effect", "step")  # optional, and not below 0
+            fits = size if number is None else math.isfinite(number) and not (size and number < 0)
             self.expect(fits, f"a number as {name} of {self.run}", number)
         if self.given:
             ends = (self.low, self.high)
@@ -176,7 +178,9 @@ def rows_of(question: str, columns: Sequence[str], values: Iterable[Sequence]) -
     wrong = [name for name, needed in known.items() if needed and name not in columns]
     if wrong := wrong + [name for name in columns if name not in known]:
         raise UserError(f"{question}: contrasts.sql: expected the columns {', '.join(known)}, found {wrong[0]} amiss")
-    return [Row(question, **dict(zip(columns, row))) for row in values]
+    # What SQL writes as 0.5 comes as a decimal.
+    numbers = ([float(value) if isinstance(value, Decimal) else value for value in row] for row in values)
+    return [Row(question, **dict(zip(columns, row))) for row in numbers]
 
 
 def judge(rows: Iterable[Row], seeds: Mapping[str, object], rule: Rule) -> Judged:
@@ -189,9 +193,11 @@ def judge(rows: Iterable[Row], seeds: Mapping[str, object], rule: Rule) -> Judge
     leave a part undecided.
 
     In this order, an interval is `yes` wholly beyond the threshold on the side that is claimed, `no` wholly on the
-    other side, `no effect` nowhere farther from the threshold than the smallest effect, else `undecided`. A claim of
-    several parts is yes where all are; no where one is at confidence 1 - (1 - confidence) / parts (Bonferroni), for
-    which an interval that is given is widened like a normal one; no effect where none is no and one is no effect.
+    other side, `no effect` nowhere farther from the threshold than the smallest effect, else `undecided`. It `differs`
+    on either side, for which there is no `no`; it is `within` where else there were no effect, and not where it is
+    wholly farther. A claim of several parts is yes where all are; no where one is at confidence
+    1 - (1 - confidence) / parts (Bonferroni), for which an interval that is given is widened like a normal one; no
+    effect where none is no and one is no effect.
 
     Args:
         rows: of all questions: their runs form the pools.
