@@ -29,6 +29,7 @@ class CatalogueRow:
     standard: bool
     plain: bool
     seed_group: str
+    backbone: str
     counts: bool
     baseline: str | None
     weighting: str | None
@@ -105,6 +106,7 @@ def catalogue(
             standard=not changes,
             plain=not changes and run.readouts in ("none", "probes"),
             seed_group=run.name,
+            backbone=run.name,
             counts=True,
             baseline=None,
             routing=run.name in routing,
@@ -151,21 +153,29 @@ def _setting(run: Run, row: CatalogueRow) -> str:
 
 
 def _with_groups(rows: list[CatalogueRow], settings: Mapping[str, str]) -> list[CatalogueRow]:
-    """Rows with the seed group of each, named after its representative, and which runs of one seed count."""
-    representatives: dict[Any, CatalogueRow] = {}
-    counting: dict[Any, CatalogueRow] = {}
-    for row in sorted(rows, key=lambda row: (not row.present, row.seed, row.ema, row.run)):
-        representatives.setdefault(settings[row.run], row)
+    """Rows with the groups of each, named after their representatives, and which runs of one seed count."""
+    groups: dict[Any, str] = {}
+    counting: dict[Any, str] = {}
+    for row in sorted(rows, key=lambda row: (not row.present, row.seed, row.ema, row.readouts, row.run)):
+        groups.setdefault(settings[row.run], row.run)
+        groups.setdefault(_backbone(row, settings), row.run)
     for row in sorted(rows, key=lambda row: (not row.present, len(row.run), row.run)):
-        counting.setdefault((settings[row.run], row.seed, row.ema), row)
+        counting.setdefault((settings[row.run], row.seed, row.ema), row.run)
     return [
         replace(
             row,
-            seed_group=representatives[settings[row.run]].run,
-            counts=counting[settings[row.run], row.seed, row.ema].run == row.run,
+            seed_group=groups[settings[row.run]],
+            backbone=groups[_backbone(row, settings)],
+            counts=counting[settings[row.run], row.seed, row.ema] == row.run,
         )
         for row in rows
     ]
+
+
+def _backbone(row: CatalogueRow, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """What runs have in common whose backbones train alike but for their seed: of plain ones probes look on, too."""
+    plain = (str(row.rung), row.residual, str(row.layers), "plain")
+    return plain if row.plain else (settings[row.run], "backbone")
 
 
 def _with_baselines(rows: list[CatalogueRow]) -> list[CatalogueRow]:

@@ -87,7 +87,7 @@ def _fail(message: str, status: int = 1) -> int:
 def _query(options: argparse.Namespace) -> int:
     import duckdb
 
-    from perlayer.questions import connect
+    from perlayer.questions import connect, every_view
     from perlayer.warehouse import answers
     from perlayer.warehouse.database import differing_params, first_line
 
@@ -106,7 +106,7 @@ def _query(options: argparse.Namespace) -> int:
                 names = [column[0] for column in connection.description]
                 FORMATS[options.format](names, _rows(connection), sys.stdout)
         except duckdb.Error as error:
-            lacking = answers.lacking(options.sql, connection) if folder else []
+            lacking = answers.lacking(options.sql, connection, every_view()) if folder else []
             if lacking:
                 said = "not among the small tables of a clone; `make repro` or `dvc pull` brings it"
                 return _fail(f"{', '.join(lacking)}: {said}", status=2)

@@ -40,9 +40,9 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from perlayer.errors import UserError, require, shortened
+from perlayer.tables import Int32
 
 SIDES = ("above", "below", "differs", "within")
 YES, NO, NO_EFFECT, UNDECIDED, NOT_RUN = "yes", "no", "no effect", "undecided", "not run"
@@ -133,7 +133,7 @@ class Contrast:
     degrees_of_freedom: float | None  # of the standard error; null where nothing scatters
     low: float | None  # the ends of the interval; null where nothing bounds it
     high: float | None
-    seeds: int | None  # of the group that has fewest; null of an interval that was given
+    seeds: Int32 | None  # of the group that has fewest; null of an interval that was given
     covers: str | None  # what the interval covers
     verdict: str  # yes, no, no effect, undecided or not run
     small: bool  # whether it is a yes of less than the smallest effect
@@ -147,7 +147,7 @@ class Claim:
     claim: str
     verdict: str  # yes, no, no effect, undecided or not run
     small: bool  # whether it is a yes, and a part of it of less than the smallest effect
-    more_seeds: int | None  # how many would decide what is undecided; null where 50 would not
+    more_seeds: Int32 | None  # how many would decide what is undecided; null where 50 would not
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class MoreSeeds:
     question: str
     claim: str
     group: str
-    seeds: int
+    seeds: Int32
 
 
 class Judged(NamedTuple):
@@ -332,6 +332,8 @@ class _Table:
     def scales(self, confidence: float, scatter: Mapping[str, float]) -> np.ndarray:
         """The standard deviation of each number, as measured."""
         scales, variances = np.zeros(len(self.values)), self.variances(self.values[:, None])
+        from scipy.special import ndtri
+
         for part in (part for parts in self.claims.values() for part in parts if part.given):
             cell, low, high = part.given
             scales[cell] = (high - low) / 2 / ndtri((1 + confidence) / 2) if math.isfinite(high - low) else 0.0
@@ -458,6 +460,8 @@ def _decide(
 
 
 def _find(part: _Part, measured: _Measured, degrees: Mapping[str, int], rule: Rule, confidence: float) -> _Found:
+    from scipy.special import ndtri, stdtrit  # what only asks does not wait for it
+
     estimate = measured.estimate
     unknown = np.full(estimate.shape, np.nan)
     if not part.run:

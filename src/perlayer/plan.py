@@ -18,6 +18,7 @@ from typing import Any
 
 from perlayer.anatomy.settings import AnatomyRuns, AnatomySettings
 from perlayer.closure import ImportClosure
+from perlayer.comparison import Rule
 from perlayer.data.settings import DataSettings
 from perlayer.depth.prompt_sets import chosen_prompts
 from perlayer.depth.settings import (
@@ -54,6 +55,7 @@ SECTIONS = (
     "depth_maps",
     "anatomy",
     "published",
+    "report",
 )
 RECIPE_SECTIONS = {
     "data": DataSettings,
@@ -80,6 +82,7 @@ def check_params(params: Mapping[str, Any]) -> list[Run]:
         parsed = {section: parse(cls, *recipe(params, section, size)) for section, cls in RECIPE_SECTIONS.items()}
         check_keys(params["recipes"][size], RECIPE_SECTIONS, RECIPE_SECTIONS, f"recipes.{size}")
         check_warmup(f"recipes.{size}", parsed["optimizer"], parsed["train"])
+    parse(Rule, params["report"], "report")
     check_rungs(params)
     runs = [parse_run(params, name) for name in params["runs"]]
     for run in runs:

@@ -1,91 +1,48 @@
-"""The questions. A new one is a file of its own and a line in `QUESTIONS`."""
+"""The questions: a folder each, in the order of their keys."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 from pathlib import Path
 
 import duckdb
 
-from perlayer.questions import (
-    a1,
-    a2,
-    a3,
-    a4,
-    a5,
-    a6,
-    d1,
-    d2,
-    d3,
-    d4,
-    d5,
-    d6,
-    d9,
-    f16,
-    q1,
-    q2,
-    q3,
-    q4,
-    q5,
-    q6,
-    q7,
-    q8,
-    q9,
-)
-from perlayer.questions.question import Question, sql, state
+from perlayer import comparison
+from perlayer.questions.claims import write_claims
+from perlayer.questions.question import Question, state
 from perlayer.warehouse import database
 
-QUESTIONS: tuple[Question, ...] = (
-    q1.QUESTION,
-    q2.QUESTION,
-    q3.QUESTION,
-    q4.QUESTION,
-    q5.QUESTION,
-    q6.QUESTION,
-    q7.QUESTION,
-    q8.QUESTION,
-    q9.QUESTION,
-    f16.QUESTION,
-    d1.QUESTION,
-    d2.QUESTION,
-    d3.QUESTION,
-    d4.QUESTION,
-    d5.QUESTION,
-    d6.QUESTION,
-    d9.QUESTION,
-    a1.QUESTION,
-    a2.QUESTION,
-    a3.QUESTION,
-    a4.QUESTION,
-    a5.QUESTION,
-    a6.QUESTION,
-)
+FOLDER = Path(__file__).parent
+SOURCES = "QFDA"  # the letters of keys, in the order in which the page has them
 
-__all__ = ["QUESTIONS", "Question", "claims", "connect", "sql", "state"]
+__all__ = ["QUESTIONS", "Question", "connect", "state"]
 
 
-def claims(kind: str = "VIEW") -> str:
-    """The statements that make `claims` of all questions, in their order.
+def _found() -> tuple[Question, ...]:
+    folders = sorted(path.parent.name for path in FOLDER.glob("*/question.py"))
+    questions = [importlib.import_module(f"{__name__}.{folder}.question").QUESTION for folder in folders]
+    return tuple(sorted(questions, key=lambda question: (SOURCES.index(question.key[0]), int(question.key[1:]))))
 
-    Args:
-        kind: VIEW, or TABLE, which is worked out once: to plan the view alone takes DuckDB most of a second.
-    """
-    rows = "\nUNION ALL\n".join(
-        f"SELECT {number} AS number, '{question.key}' AS question, * FROM (\n{question.claims}\n)"
-        for number, question in enumerate(QUESTIONS)
-    )
-    return (
-        f"CREATE {kind} claims AS SELECT * EXCLUDE (number, position) FROM (\n{rows}\n) ORDER BY number, position;"
-        + f"""
-COMMENT ON {kind} claims IS 'Every published claim beside what these runs measured';
-COMMENT ON COLUMN claims.question IS 'The question it belongs to';
-COMMENT ON COLUMN claims.quantity IS 'What is claimed';
-COMMENT ON COLUMN claims.published IS 'The published figure, in nats per token where no unit stands';
-COMMENT ON COLUMN claims.measured IS 'The same from these runs; null without them';
-COMMENT ON COLUMN claims.holds IS 'yes, no, within noise or no run: the sign or order is judged, never the size';
-"""
-    )
+
+QUESTIONS = _found()
+
+
+def views() -> dict[str, str]:
+    """The views that questions have of their own, by name."""
+    return {name: text for question in QUESTIONS for name, text in question.views.items()}
+
+
+def every_view() -> list[str]:
+    """The names of all views, and of the tables that claims are judged in."""
+    return [*database.all_views(views()), "claims", "contrasts", "more_seeds"]
 
 
 def connect(warehouse_dir: str | Path) -> duckdb.DuckDBPyConnection:
-    """Open the database of the warehouse, read-only, with the table `claims` (see `database.connect`)."""
-    return database.connect(warehouse_dir, claims("TABLE"))
+    """Open the database of the warehouse, read-only, with the tables that `write_claims` makes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in (Path(comparison.__file__), *sorted(FOLDER.rglob("*.py")), *sorted(FOLDER.rglob("*.sql"))):
+        digest.update(path.read_bytes())
+    return database.connect(
+        warehouse_dir, views(), lambda connection: write_claims(connection, QUESTIONS), digest.hexdigest()
+    )

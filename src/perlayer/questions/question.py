@@ -1,12 +1,41 @@
-"""What a question is: the runs it reads, its SQL, its figures and its verdict."""
+"""What a question is: a folder with its words, its SQL and, where it is used there alone, its figure.
+
+The folder holds `question.py` with a `QUESTION`, and
+- `runs.sql`: the runs that it reads: run, present;
+- `numbers.sql`: the table that answers it;
+- `contrasts.sql`: what its claims are judged by, see `perlayer.comparison`; each claim has a row for each part, always;
+- `published.sql`, where numbers were published: they, in columns like those of the table that answers it;
+- `views/NAME.sql`: views of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 import duckdb
+
+from perlayer.comparison import NO, NO_EFFECT, NOT_RUN, UNDECIDED, YES
+
+VERDICTS = (YES, NO, NO_EFFECT, UNDECIDED, NOT_RUN)
+
+
+@dataclass(frozen=True)
+class PublishedClaim:
+    """What a source claims, and how a number that judges it is written.
+
+    Attributes:
+        name: as `contrasts.sql` has it.
+        statement: what is claimed.
+        published: the published figure, in nats per token where no unit stands.
+        unit: what the estimate is in, see `perlayer.questions.wording.UNITS`.
+    """
+
+    name: str
+    statement: str
+    published: str
+    unit: str = "nats"
 
 
 @dataclass(frozen=True)
@@ -17,51 +46,52 @@ class Question:
         key: its short name, as the claims carry it: Q1.
         title: the question.
         background: what is measured and how it is read, in a few sentences.
-        runs: SQL of the runs that it reads: run, present.
-        numbers: SQL of the table that answers it.
-        numbers_title: what that table shows.
-        claims: SQL of its published claims: position, quantity, published, measured, holds; one row a claim, always.
+        claims: the published claims, the one that answers the question first.
+        answers: by the verdict of that claim, one plain sentence that answers the question.
+        numbers_title: what the table of numbers shows.
         figures: the names of the figures that show it, the most telling first.
-        verdict: sentences computed from the numbers; an empty line begins a new paragraph.
-        signed: columns of `numbers` that hold differences, which show their sign.
-        testing: SQL of one truth value: whether the runs are too few to settle what they measure; None when no number
-            of runs was named.
-        published: SQL of the published numbers, in columns like those of `numbers`; None when none were published.
-        published_title: where those come from, and at what size.
+        signed: columns of the numbers that hold differences, which show their sign.
+        published_title: where published numbers come from, and at what size.
+        further: sentences about what no claim tells, computed from the numbers.
     """
 
     key: str
     title: str
     background: str
-    runs: str
-    numbers: str
+    claims: tuple[PublishedClaim, ...]
+    answers: Mapping[str, str]
     numbers_title: str
-    claims: str
     figures: tuple[str, ...]
-    verdict: Callable[[duckdb.DuckDBPyConnection], str]
+    folder: Path
     signed: tuple[str, ...] = ()
-    testing: str | None = None
-    published: str | None = None
     published_title: str | None = None
+    further: Callable[[duckdb.DuckDBPyConnection], str] | None = None
 
+    def __post_init__(self):
+        assert set(self.answers) == set(VERDICTS), f"{self.key}: an answer for each of {VERDICTS}"
 
-def sql(name: str) -> str:
-    """The text of NAME.sql beside the questions, without a closing semicolon."""
-    return resources.files("perlayer.questions").joinpath(f"{name}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+    def sql(self, name: str) -> str:
+        """The text of NAME.sql of the folder, without a closing semicolon."""
+        return (self.folder / f"{name}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+
+    @property
+    def views(self) -> dict[str, str]:
+        """The views of its own, by name."""
+        return {path.stem: path.read_text(encoding="utf-8") for path in sorted(self.folder.glob("views/*.sql"))}
 
 
 def state(connection: duckdb.DuckDBPyConnection, question: Question) -> str:
-    """`not yet run` when no claim has been measured, `testing` when the runs that measure them are too few.
+    """`not yet run` when no claim has been measured, `testing` when none of those measured is decided.
 
-    Else `measured` when every claim has been, and `partly measured` when some have. It says that there are numbers, not
-    what they decide: a claim that has been measured may lie within the noise.
+    Else `measured` when every claim has been, and `partly measured` when some have.
     """
-    holds = [
-        row[0] for row in connection.execute("SELECT holds FROM claims WHERE question = ?", [question.key]).fetchall()
+    verdicts = [
+        verdict
+        for (verdict,) in connection.execute("SELECT verdict FROM claims WHERE question = ?", [question.key]).fetchall()
     ]
-    unmeasured = holds.count("no run")
-    if unmeasured == len(holds):
+    run = [verdict for verdict in verdicts if verdict != NOT_RUN]
+    if not run:
         return "not yet run"
-    if question.testing and connection.execute(question.testing).fetchone()[0]:
+    if all(verdict == UNDECIDED for verdict in run):
         return "testing"
-    return "partly measured" if unmeasured else "measured"
+    return "measured" if len(run) == len(verdicts) else "partly measured"

@@ -1,8 +1,16 @@
-"""Words that verdicts share."""
+"""Words that the page has for what was measured and judged."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+
 import duckdb
+
+from perlayer.comparison import NOT_RUN, UNDECIDED, Contrast
+from perlayer.questions.question import Question
+
+FEW = 3  # parts of a claim that are written out
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -10,82 +18,94 @@ def signed(value: float, digits: int = 3) -> str:
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
-def digits_apart(value: float, noise: float | None) -> int:
-    """How many digits tell a difference from its noise: three, unless both read the same then; six at most."""
-    if noise is None:
-        return 3
-    return next((digits for digits in (3, 4, 5) if round(abs(value), digits) != round(noise, digits)), 6)
-
-
 def percent(share: float) -> str:
     """A share of one."""
     return f"{100 * share:.0f} %"
 
 
-def listed(parts: list[str]) -> str:
+def _ratio(logarithm: float) -> str:
+    """What a difference of logarithms is as a change."""
+    change = 100 * math.expm1(logarithm)
+    if abs(change) < 1000:
+        return f"{change:+.3g} %"
+    return f"{change:+,.0f} %" if abs(change) < 1e6 else f"{change:+.2e} %"
+
+
+UNITS: dict[str, Callable[[float], str]] = {
+    "nats": signed,
+    "log ratio": _ratio,  # a difference of logarithms: of perplexities it is one in nats
+    "share": lambda share: f"{100 * share:+.1f} %",
+    "number": lambda number: f"{number:+.3f}",
+    "layers": lambda layers: f"{layers:+.1f} layers",
+}
+
+
+def listed(parts: Sequence[str]) -> str:
     """The parts as a sentence lists them."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
-def layers(numbers: list[int]) -> str:
-    """Layers, in rising order, as a sentence names them: three and more in a row by the first and the last."""
-    rows: list[list[int]] = []
-    for number in numbers:
-        if rows and number == rows[-1][-1] + 1:
-            rows[-1].append(number)
-        else:
-            rows.append([number])
-    parts = [part for row in rows for part in ([f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row))]
-    return f"layer{'' if len(numbers) == 1 else 's'} {listed(parts)}"
+def interval(contrast: Contrast, unit: str) -> str:
+    """An estimate with its interval."""
+    write = UNITS[unit]
+    if contrast.low is None or contrast.high is None:
+        return f"{write(contrast.estimate)} (no interval)"
+    if contrast.low == contrast.high:
+        return write(contrast.estimate)
+    return f"{write(contrast.estimate)} [{write(contrast.low)}, {write(contrast.high)}]"
 
 
-def noise_of(noise: float | None, digits: int = 3) -> str:
-    """What counts as noise, or that nothing says what does."""
-    return "noise not known: no seeds" if noise is None else f"noise {noise:.{digits}f}"
+def measured(parts: Sequence[Contrast], unit: str) -> str | None:
+    """What the parts of a claim came to: few of them written out, of many the least and the greatest."""
+    found = [part for part in parts if part.estimate is not None]
+    if not found:
+        return None
+    if len(found) > FEW:
+        ends = (min(found, key=lambda part: part.estimate), max(found, key=lambda part: part.estimate))
+        return " to ".join(f"{interval(part, unit)} ({part.part})" for part in ends) + f", {len(found)} parts"
+    if len(parts) == 1:
+        return interval(found[0], unit)
+    return "; ".join(f"{part.part} {interval(part, unit)}" for part in found)
 
 
-def noises_of(noises: list[float | None]) -> str:
-    """The same of several differences: one number where they read alike."""
-    known = [noise for noise in noises if noise is not None]
-    if not known:
-        return noise_of(None)
-    least, greatest = noise_of(min(known)), noise_of(max(known))
-    return greatest if least == greatest else f"noise up to {max(known):.3f}"
+def verdict(connection: duckdb.DuckDBPyConnection, question: Question) -> list[str]:
+    """The verdict on a question, by paragraph: the answer, what it rests on, and how its claims fare."""
+    rows = {
+        name: row
+        for name, *row in connection.execute(
+            "SELECT claim, statement, measured, verdict, small, more_seeds FROM claims WHERE question = ?",
+            [question.key],
+        ).fetchall()
+    }
+    statement, found, judged, small, more = rows[question.claims[0].name]
+    answer = question.answers[judged] + (" The effect is small." if small else "")
+    if found is not None:
+        answer += f" {statement}: {found}."
+    if judged == UNDECIDED and more is not None:
+        answer += f" {_seeds(connection, question.key, question.claims[0].name)} would decide it."
+    further = [question.further(connection)] if question.further is not None else []
+    return [answer, *filter(None, further), claims_fared(connection, question)]
 
 
-# Student's t of one and of two degrees of freedom.
-CHANCE_OF_PAIRS = (
-    "By chance alone a mean passes three of its standard errors in up to 20 of 100 cases with two pairs, and in 10 "
-    "with three"
-)
+def _seeds(connection: duckdb.DuckDBPyConnection, question: str, claim: str) -> str:
+    rows = connection.execute(
+        """SELECT "group", seeds FROM more_seeds WHERE question = ? AND claim = ? ORDER BY ALL""", [question, claim]
+    ).fetchall()
+    return listed([f"{seeds} more seed{'' if seeds == 1 else 's'} of {group}" for group, seeds in rows])
 
 
-def beyond(value: float, noise: float | None) -> bool:
-    """Whether a difference is greater than its noise; nothing is beyond a noise that is not known."""
-    return noise is not None and abs(value) > noise
-
-
-def place(difference: float, noise: float | None) -> str:
-    """Where a difference from the baseline puts it: above, below, within the noise, or unknown where that is."""
-    if noise is None:
-        return "unknown"
-    if not beyond(difference, noise):
-        return "within"
-    return "above" if difference > 0 else "below"
-
-
-def claims_fared(
-    connection: duckdb.DuckDBPyConnection, question: str, claim: str = "published claim", here: str | None = None
-) -> str:
-    """How the claims of a question fare, in one sentence; `here` says at which sizes when it is not the one in use."""
+def claims_fared(connection: duckdb.DuckDBPyConnection, question: Question) -> str:
+    """How the claims of a question fare, in one sentence."""
     counts = dict(
         connection.execute(
-            "SELECT holds, count(*) FROM claims WHERE question = ? GROUP BY holds", [question]
+            "SELECT verdict, count(*) FROM claims WHERE question = ? GROUP BY verdict", [question.key]
         ).fetchall()
     )
-    if here is None:
-        here = f"at size {connection.execute('SELECT any_value(size) FROM recipe_runs').fetchone()[0]}"
-    words = {"yes": "held", "no": "not held", "within noise": "within noise", "no run": "without a run"}
-    parts = [f"{counts[holds]} {word}" for holds, word in words.items() if holds in counts]
-    total = sum(counts.values())
-    return f"Of {total} {claim}{'' if total == 1 else 's'}, {here}: {', '.join(parts)}."
+    ((size,),) = connection.execute("SELECT any_value(size) FROM recipe_runs").fetchall()
+    parts = [
+        f"{counts[verdict]} {verdict}"
+        for verdict in ("yes", "no", "no effect", UNDECIDED, NOT_RUN)
+        if verdict in counts
+    ]
+    total = len(question.claims)
+    return f"Of {total} published claim{'' if total == 1 else 's'}, at size {size}: {listed(parts)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -35,10 +36,10 @@ def only_answers(warehouse_dir: Path) -> Path | None:
     return folder if (folder / MANIFEST).exists() and not (warehouse_dir / MANIFEST).exists() else None
 
 
-def lacking(statement: str, connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The tables and views of the whole database that a statement names and the small tables do not hold."""
+def lacking(statement: str, connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> list[str]:
+    """The tables and views of the whole database, by name, that a statement reads and the small tables do not hold."""
     here = {name for name, *_ in database.relations(connection)}
-    return sorted({*TABLES, *database.VIEWS, "claims"} & set(re.findall(r"\w+", statement)) - here)
+    return sorted({*TABLES, *names} & set(re.findall(r"\w+", statement)) - here)
 
 
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import duckdb
 
 from perlayer.catalogue import catalogue, parse_runs
+from perlayer.comparison import Rule
 from perlayer.depth.settings import parse_pairs
 from perlayer.errors import UserError
+from perlayer.params import parse
 from perlayer.provenance import different_params, different_sources
 from perlayer.store import MANIFEST, fresh_folder, read_manifest, replace_text, verified, verified_files
 from perlayer.tables import read_table, write_table
@@ -121,6 +123,7 @@ def collect(
     reasons = {name: reason for (stage, name), reason in left_out.items() if stage == "train"}
     database.insert(connection, "runs", catalogue(params, present, reasons, models["routing"]))
     database.insert(connection, "pairs", mapped)
+    database.insert(connection, "rule", [parse(Rule, params["report"], "report")])
     database.create_views(connection)
     connection.execute(RESULTS)  # before the analyses bring steps and tokens of their own
 

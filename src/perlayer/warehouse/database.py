@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 import tempfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import resources
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -22,74 +23,8 @@ from perlayer.store import MANIFEST, read_manifest, verified_files
 from perlayer.tables import schema_of, table_of
 from perlayer.warehouse.tables import TABLES
 
-VIEWS = (
-    "recipe_runs",
-    "final_loss",
-    "curves",
-    "groups",
-    "ordinary",
-    "gap",
-    "noise_floor",
-    "seed_spread",
-    "paired",
-    "setups",
-    "held_out",
-    "held_out_spread",
-    "retraining",
-    "retrained_gap",
-    "lenses",
-    "by_readout",
-    "gradient_cosines",
-    "routing",
-    "ways",
-    "supervision",
-    "design_losses",
-    "design_layers",
-    "design_costs",
-    "design_spread",
-    "depth_steps",
-    "depth_order",
-    "future",
-    "future_spread",
-    "plain_readings",
-    "multi_token_runs",
-    "multi_token_pairs",
-    "multi_token_layers",
-    "multi_token_sizes",
-    "contributions",
-    "skip_effects",
-    "output_effects",
-    "residual_lens",
-    "depth_scores",
-    "effective_depths",
-    "dissected_runs",
-    "contribution_drops",
-    "token_effects",
-    "token_depths",
-    "depth_statistics",
-    "depth_findings",
-    "group_scores",
-    "depth_growth",
-    "growth_findings",
-    "depth_regression",
-    "linear_maps",
-    "map_diagonals",
-    "anatomy_runs",
-    "ablations",
-    "manipulations",
-    "recoveries",
-    "recovery_orders",
-    "predictability",
-    "replacements",
-    "delta_correlations",
-    "weight_components",
-    "anatomy_statistics",
-    "anatomy_findings",
-    "growth_stages",
-    "growth_runs",
-    "growth_pairs",
-    "growth_effects",
-)
+SQL = Path(__file__).parent / "sql"
+READ = re.compile(r"\b(?:FROM|JOIN|UNPIVOT) +(\w+)|[( ]'(\w+)'")  # what a view reads, by way of a macro, too
 Fill = Callable[[duckdb.DuckDBPyConnection, Path], None]
 # Those that the page asks for dozens of numbers: in a database they are tables, as to plan one takes DuckDB 60 ms.
 WORKED_OUT = ("depth_findings", "anatomy_findings", "dissected_runs", "supervision", "design_layers")
@@ -97,7 +32,7 @@ WORKED_OUT = ("depth_findings", "anatomy_findings", "dissected_runs", "supervisi
 
 def sql(name: str) -> str:
     """The text of `sql/NAME.sql`."""
-    return resources.files("perlayer.warehouse").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+    return (SQL / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def quoted(text: str | Path) -> str:
@@ -110,15 +45,23 @@ def rows_of(path: str | Path) -> str:
     return f"read_parquet({quoted(glob.escape(str(path)))}, hive_partitioning = false)"
 
 
-def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = None) -> duckdb.DuckDBPyConnection:
-    """Open the database, read-only; build it first when the tables, the views or `claims` have changed.
+def connect(
+    warehouse_dir: str | Path,
+    views: Mapping[str, str] | None = None,
+    complete: Callable[[duckdb.DuckDBPyConnection], None] = lambda connection: None,
+    made_from: str = "",
+    fill: Fill | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Open the database, read-only; build it first when the tables, the views or what completes it have changed.
 
     The database lies beside the folder of the tables and is a cache: it may be deleted at any time. It is built in a
     file of its own and moved into place, so that processes that read or build it at the same time do no harm.
 
     Args:
         warehouse_dir: the folder of the tables, TABLE.parquet each.
-        claims: statements that make what is claimed, and how it fares.
+        views: further views, by name.
+        complete: makes further tables, once tables and views are there.
+        made_from: a hash of all that `complete` depends on.
         fill: makes what the database holds, from another folder than that of the tables.
 
     Raises:
@@ -126,10 +69,11 @@ def connect(warehouse_dir: str | Path, claims: str = "", fill: Fill | None = Non
     """
     warehouse_dir = Path(warehouse_dir)
     database = _place(warehouse_dir)
-    fingerprint = _fingerprint(warehouse_dir, claims)
+    every = all_views(views or {})
+    fingerprint = _fingerprint(warehouse_dir, every, made_from)
     connection = _open(database, fingerprint)
     if connection is None:
-        _build(database, warehouse_dir, fill or partial(_fill, claims=claims), fingerprint)
+        _build(database, warehouse_dir, fill or partial(_fill, views=every, complete=complete), fingerprint)
         connection = _open(database, fingerprint)
     if connection is None:
         raise UserError(f"{database}: expected the database just built, found another; run the command again")
@@ -220,17 +164,28 @@ def described(connection: duckdb.DuckDBPyConnection, name: str, order: str = "AL
     return table.replace_schema_metadata({key: text for key, text in said.items() if text})
 
 
-def create_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the views in the current database of `connection`, which has the tables, and what claims share."""
-    for view in ("macros", *VIEWS):
-        connection.execute(sql(view))
+def all_views(further: Mapping[str, str]) -> dict[str, str]:
+    """The views of the warehouse and further ones, each after those that it reads."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(SQL.glob("*.sql"))} | dict(further)
+    texts = {name: text for name, text in texts.items() if name not in ("tables", "macros")}
+    reads = {
+        name: {read for found in READ.findall(text) for read in found if read in texts and read != name}
+        for name, text in texts.items()
+    }
+    return {name: texts[name] for name in TopologicalSorter(reads).static_order()}
 
 
-def _fingerprint(warehouse_dir: Path, claims: str) -> str:
+def create_views(connection: duckdb.DuckDBPyConnection, views: Mapping[str, str] | None = None) -> None:
+    """Create views in the current database of `connection`, which has the tables: by default those of the warehouse."""
+    for text in (sql("macros"), *(all_views({}) if views is None else views).values()):
+        connection.execute(text)
+
+
+def _fingerprint(warehouse_dir: Path, views: Mapping[str, str], made_from: str) -> str:
     """A hash of all that the database is made from."""
     digest = hashlib.blake2b(digest_size=16)
     schemas = "\n".join(str(schema_of(table.rows)) for table in TABLES.values())
-    for text in (duckdb.__version__, schemas, *(sql(name) for name in ("tables", "macros", *VIEWS)), claims):
+    for text in (duckdb.__version__, schemas, sql("tables"), sql("macros"), *views.values(), made_from):
         digest.update(hashlib.blake2b(text.encode()).digest())
     if not (warehouse_dir / MANIFEST).exists():
         raise UserError(f"{warehouse_dir}: no such folder; `make repro` makes it, `dvc pull` brings what was pushed")
@@ -284,16 +239,21 @@ def _build(database: Path, warehouse_dir: Path, fill: Fill, fingerprint: str) ->
         raise UserError(f"{database}: cannot be written: {first_line(error)}") from None
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, warehouse_dir: Path, claims: str) -> None:
+def _fill(
+    connection: duckdb.DuckDBPyConnection,
+    warehouse_dir: Path,
+    views: Mapping[str, str],
+    complete: Callable[[duckdb.DuckDBPyConnection], None],
+) -> None:
     create(connection)
     for table in TABLES:
         _load(connection, table, warehouse_dir / f"{table}.parquet")
-    create_views(connection)
+    create_views(connection, views)
     connection.execute("SET threads = 1")  # as whoever asks: the order of a sum decides its last digit
     for view in WORKED_OUT:
         connection.execute(f"DROP VIEW {view}")
-        connection.execute(sql(view).replace("VIEW", "TABLE"))
-    connection.execute(claims)
+        connection.execute(views[view].replace("VIEW", "TABLE"))
+    complete(connection)
 
 
 def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:

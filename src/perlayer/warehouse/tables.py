@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from perlayer.catalogue import CatalogueRow
+from perlayer.comparison import Rule
 from perlayer.depth.tables import DissectionNumber
 from perlayer.layer_metrics import LayerNumber
 
@@ -45,4 +46,5 @@ TABLES = {
     ),
     "pairs": Table(PairOfRuns, "pair"),
     "left_out": Table(LeftOut, "stage, name"),
+    "rule": Table(Rule, "confidence"),
 }

@@ -15,6 +15,7 @@ COMMENT ON COLUMN runs.training IS 'The same keys with all they say, in words';
 COMMENT ON COLUMN runs.standard IS 'Whether it has none of those';
 COMMENT ON COLUMN runs.plain IS 'Whether its backbone trains as the baseline does: standard, and without readouts or with probes';
 COMMENT ON COLUMN runs.seed_group IS 'The runs that differ from it in nothing but seed or what looks on (EMA, future_probes, gradient_cosines), named after the one of the lowest seed';
+COMMENT ON COLUMN runs.backbone IS 'The same, but that probes count as what looks on, too: of plain runs the last layer is one and the same with probes and without readouts';
 COMMENT ON COLUMN runs.counts IS 'Whether it is the run of its seed in that group that counts: those that differ in what looks on alone are the same training';
 COMMENT ON COLUMN runs.baseline IS 'The depth-matched baseline: the seed group of plain runs of its design, depth and rung; null without one';
 COMMENT ON COLUMN runs.weighting IS 'The shape of the weights of its layer losses over depth, and what it is told; null where no layer loss trains it';
@@ -78,3 +79,7 @@ COMMENT ON TABLE left_out IS 'One row a run, or a reading of a finished model, w
 COMMENT ON COLUMN left_out.stage IS 'The stage that gave the results';
 COMMENT ON COLUMN left_out.name IS 'The run, pair or published model';
 COMMENT ON COLUMN left_out.reason IS 'How they differ from params.yaml, or from the text or the model in use';
+
+COMMENT ON TABLE rule IS 'How claims are judged, as params.yaml has it';
+COMMENT ON COLUMN rule.confidence IS 'With which confidence an interval holds what it is an interval of';
+COMMENT ON COLUMN rule.smallest_effect IS 'Below which a difference is none, nats per token';

@@ -1,4 +1,5 @@
 -- The runs that A1 to A5 read: those that are taken apart, and of the baseline and separate heads one that is to be.
+CREATE VIEW runs_of_anatomy AS
 SELECT run, setup, seed, layers, present
 FROM (
     SELECT run, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts, seed,
@@ -13,4 +14,6 @@ FROM (
     )
 )
 QUALIFY present OR row_number() OVER (PARTITION BY setup, asked ORDER BY present DESC, seed, readouts, ema, run) = 1
-ORDER BY list_position(['baseline', 'separate'], setup) NULLS LAST, setup, seed, run
+ORDER BY list_position(['baseline', 'separate'], setup) NULLS LAST, setup, seed, run;
+COMMENT ON VIEW runs_of_anatomy IS 'The runs that the questions of anatomy read, whether they are dissected or are to be';
+COMMENT ON COLUMN runs_of_anatomy.setup IS 'How its layers are read; baseline when they are not, or by probes';

@@ -1,0 +1,1 @@
+FROM runs_of_anatomy

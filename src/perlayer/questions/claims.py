@@ -1,0 +1,81 @@
+"""The tables `contrasts`, `claims` and `more_seeds`: all claims of all questions, judged by the one rule."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from perlayer.comparison import Contrast, Judged, MoreSeeds, Row, Rule, judge, rows_of
+from perlayer.questions.question import PublishedClaim, Question
+from perlayer.questions.wording import measured
+from perlayer.tables import Int32, table_of
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A row of the table `claims`."""
+
+    question: str
+    claim: str
+    statement: str
+    published: str
+    measured: str | None
+    verdict: str
+    small: bool
+    more_seeds: Int32 | None
+
+
+def write_claims(connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
+    """Judge the claims of some questions together, and write the tables that tell of them.
+
+    Raises:
+        UserError: the rows of a `contrasts.sql` contradict each other, or lack a claim of their question.
+    """
+    rows = [row for question in questions for row in rows_of_question(connection, question)]
+    seeds = dict(connection.execute("SELECT run, seed FROM runs").fetchall())
+    judged = judge(rows, seeds, rule(connection))
+    _write(connection, "contrasts", Contrast, judged.contrasts)
+    _write(connection, "more_seeds", MoreSeeds, judged.more_seeds)
+    _write(connection, "claims", ClaimRow, claim_rows(questions, judged))
+    connection.execute(Path(__file__).with_name("claims.sql").read_text(encoding="utf-8"))
+
+
+def rule(connection: duckdb.DuckDBPyConnection) -> Rule:
+    """How claims are judged, as params.yaml said when the warehouse was collected."""
+    (said,) = connection.execute("SELECT confidence, smallest_effect FROM rule").fetchall()
+    return Rule(*said)
+
+
+def rows_of_question(connection: duckdb.DuckDBPyConnection, question: Question) -> list[Row]:
+    """What a question's claims are judged by."""
+    result = connection.execute(question.sql("contrasts"))
+    return rows_of(question.key, [column[0] for column in result.description], result.fetchall())
+
+
+def claim_rows(questions: Sequence[Question], judged: Judged) -> list[ClaimRow]:
+    """The claims of questions, in their order."""
+    found = {(claim.question, claim.claim): claim for claim in judged.claims}
+    parts = defaultdict(list)
+    for contrast in judged.contrasts:
+        parts[contrast.question, contrast.claim].append(contrast)
+    return [
+        _claim_row(question.key, claim, found[question.key, claim.name], parts[question.key, claim.name])
+        for question in questions
+        for claim in question.claims
+    ]
+
+
+def _claim_row(question: str, claim: PublishedClaim, judged: Any, parts: list[Contrast]) -> ClaimRow:
+    said = (question, claim.name, claim.statement, claim.published, measured(parts, claim.unit))
+    return ClaimRow(*said, judged.verdict, judged.small, judged.more_seeds)
+
+
+def _write(connection: duckdb.DuckDBPyConnection, name: str, kind: type, rows: Sequence[Any]) -> None:
+    connection.register("incoming", table_of(kind, rows))
+    connection.execute(f"CREATE TABLE {name} AS FROM incoming")
+    connection.unregister("incoming")
