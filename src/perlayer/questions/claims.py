@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from perlayer.comparison import Contrast, Judged, MoreSeeds, Row, Rule, judge, rows_of
-from perlayer.questions.question import PublishedClaim, Question
+from perlayer.comparison import Contrast, Judged, MoreSeeds, Row, Rule, by_chance, judge, rows_of
+from perlayer.questions.question import Question
 from perlayer.questions.wording import measured
 from perlayer.tables import Int32, table_of
 
@@ -28,6 +28,7 @@ class ClaimRow:
     verdict: str
     small: bool
     more_seeds: Int32 | None
+    by_chance: float
 
 
 def write_claims(connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
@@ -39,9 +40,10 @@ def write_claims(connection: duckdb.DuckDBPyConnection, questions: Sequence[Ques
     rows = [row for question in questions for row in rows_of_question(connection, question)]
     seeds = dict(connection.execute("SELECT run, seed FROM runs").fetchall())
     judged = judge(rows, seeds, rule(connection))
+    chance = by_chance(rows, seeds, rule(connection))
     _write(connection, "contrasts", Contrast, judged.contrasts)
     _write(connection, "more_seeds", MoreSeeds, judged.more_seeds)
-    _write(connection, "claims", ClaimRow, claim_rows(questions, judged))
+    _write(connection, "claims", ClaimRow, claim_rows(questions, judged, chance))
     connection.execute(Path(__file__).with_name("claims.sql").read_text(encoding="utf-8"))
 
 
@@ -57,22 +59,29 @@ def rows_of_question(connection: duckdb.DuckDBPyConnection, question: Question) 
     return rows_of(question.key, [column[0] for column in result.description], result.fetchall())
 
 
-def claim_rows(questions: Sequence[Question], judged: Judged) -> list[ClaimRow]:
-    """The claims of questions, in their order."""
+def claim_rows(
+    questions: Sequence[Question], judged: Judged, chance: Mapping[tuple[str, str], float]
+) -> list[ClaimRow]:
+    """The claims of questions, in their order; `chance` is how often each would be decided without any effect."""
     found = {(claim.question, claim.claim): claim for claim in judged.claims}
     parts = defaultdict(list)
     for contrast in judged.contrasts:
         parts[contrast.question, contrast.claim].append(contrast)
     return [
-        _claim_row(question.key, claim, found[question.key, claim.name], parts[question.key, claim.name])
+        ClaimRow(
+            question.key,
+            claim.name,
+            claim.statement,
+            claim.published,
+            measured(parts[question.key, claim.name], claim.unit),
+            found[question.key, claim.name].verdict,
+            found[question.key, claim.name].small,
+            found[question.key, claim.name].more_seeds,
+            chance[question.key, claim.name],
+        )
         for question in questions
         for claim in question.claims
     ]
-
-
-def _claim_row(question: str, claim: PublishedClaim, judged: Any, parts: list[Contrast]) -> ClaimRow:
-    said = (question, claim.name, claim.statement, claim.published, measured(parts, claim.unit))
-    return ClaimRow(*said, judged.verdict, judged.small, judged.more_seeds)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, name: str, kind: type, rows: Sequence[Any]) -> None:

@@ -24,6 +24,7 @@ COMMENT ON COLUMN claims.measured IS 'The same from these runs, each with its in
 COMMENT ON COLUMN claims.verdict IS 'yes, no, no effect, undecided or not run: the sign or order is judged, never the size';
 COMMENT ON COLUMN claims.small IS 'Whether it is a yes of less than the smallest effect';
 COMMENT ON COLUMN claims.more_seeds IS 'How many more seeds would decide what is undecided, at the present estimate and scatter; null where 50 would not';
+COMMENT ON COLUMN claims.by_chance IS 'How often chance alone would decide it if there were no effect at all, by the scatter of these runs';
 COMMENT ON TABLE more_seeds IS 'Of which groups how many more seeds would decide a claim';
 COMMENT ON COLUMN more_seeds.question IS 'The question it belongs to';
 COMMENT ON COLUMN more_seeds.claim IS 'The claim, as table claims names it';

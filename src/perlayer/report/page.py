@@ -14,6 +14,8 @@ import jinja2
 from perlayer.errors import UserError
 from perlayer.params import recipe
 from perlayer.questions import QUESTIONS, Question, connect, state
+from perlayer.questions.claims import rule
+from perlayer.questions.wording import verdict
 from perlayer.report.figures import FIGURES
 from perlayer.store import replace_text
 
@@ -38,20 +40,20 @@ WITH leads AS (SELECT run, setup, layers FROM setups WHERE run = lead AND residu
 behind AS (
     SELECT run, avg(gap) AS gap FROM gap JOIN leads USING (run) WHERE layer <= layers / 2 GROUP BY run
 )
-SELECT setup, loss AS last_layer_loss,
-    difference AS minus_baseline, standard_error, seeds AS pairs, gap AS first_half_minus_ordinary
+SELECT setup, loss AS last_layer_loss, estimate AS minus_baseline, low, high, seeds, gap AS first_half_minus_baseline
 FROM leads
 JOIN final_loss ON final_loss.run = leads.run AND final_loss.layer = layers
-LEFT JOIN paired ON paired.run = leads.run AND paired.layer = layers
+LEFT JOIN contrasts ON question = 'Q1' AND claim = setup || '_cost'
 LEFT JOIN behind ON behind.run = leads.run
 ORDER BY array_position(['baseline', 'probes', 'separate', 'shared', 'shared_stop_gradient'], setup), leads.run
 """
 CLAIMS = """
-SELECT question, count(*) AS claims,
-    count(*) FILTER (holds = 'yes') AS yes, count(*) FILTER (holds = 'within noise') AS within_noise,
-    count(*) FILTER (holds = 'no') AS no, count(*) FILTER (holds = 'no run') AS no_run
+SELECT question, count(*) AS claims, count(*) FILTER (verdict = 'yes') AS yes, count(*) FILTER (verdict = 'no') AS no,
+    count(*) FILTER (verdict = 'no effect') AS no_effect, count(*) FILTER (verdict = 'undecided') AS undecided,
+    count(*) FILTER (verdict = 'not run') AS not_run
 FROM claims GROUP BY question ORDER BY array_position($questions, question)
 """
+CHANCE = "SELECT sum(by_chance), count(*) FILTER (verdict IN ('yes', 'no')) FROM claims WHERE verdict <> 'not run'"
 
 
 def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: str | Path, page: str | Path) -> None:
@@ -87,6 +89,8 @@ def report(params: Mapping[str, Any], warehouse_dir: str | Path, figures_dir: st
             headline=_table(connection, HEADLINE),
             floor=floor,
             questions=[_question(connection, question, Path(figures_dir)) for question in QUESTIONS],
+            rule=rule(connection),
+            chance=connection.execute(CHANCE).fetchone(),
             claims=_table(connection, CLAIMS, {"questions": [question.key for question in QUESTIONS]}),
             runs=_table(connection, RUNS),
             absent=[run for (run,) in absent],
@@ -123,24 +127,24 @@ def _table(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str,
 
 
 def _question(connection: duckdb.DuckDBPyConnection, question: Question, figures_dir: Path) -> dict[str, Any]:
-    runs = connection.execute(question.runs).fetchall()
+    runs = connection.execute(question.sql("runs")).fetchall()
     position = [column[0] for column in connection.description].index("present")
     return {
         "key": question.key,
         "title": question.title,
         "background": question.background,
         "state": state(connection, question),
-        "verdict": question.verdict(connection).split("\n\n"),
+        "verdict": verdict(connection, question),
         "figures": [_figure(name, figures_dir) for name in question.figures],
-        "numbers": _table(connection, question.numbers),
+        "numbers": _table(connection, question.sql("numbers")),
         "numbers_title": question.numbers_title,
         "signed": question.signed,
-        "published": _table(connection, question.published) if question.published else None,
+        "published": _table(connection, question.sql("published")) if question.published_title else None,
         "published_title": question.published_title,
         "claims": _table(
-            connection, f"SELECT quantity, published, measured, holds FROM claims WHERE question = '{question.key}'"
+            connection, f"SELECT statement, published, measured, verdict FROM claims WHERE question = '{question.key}'"
         ),
-        "claims_sql": question.claims,
+        "claims_sql": question.sql("contrasts"),
         "present": [row[0] for row in runs if row[position]],
         "absent": [row[0] for row in runs if not row[position]],
     }

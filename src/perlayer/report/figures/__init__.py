@@ -1,83 +1,14 @@
 """The figures: a module each, with `TITLE`, `CAPTION`, `data(connection)` (what is drawn) and `draw(connection)`.
 
 They import what draws inside their functions, since the page of the report needs their titles and captions alone.
+Modules without a title are what figures share.
 """
 
-from perlayer.report.figures import (
-    contributions,
-    depth_and_width,
-    depth_by_group,
-    depth_cost,
-    depth_order,
-    depth_profile,
-    depth_scores,
-    design_cost,
-    designs,
-    erasure,
-    final_loss_by_layer,
-    fixes,
-    future_layers,
-    gradient_cosines,
-    growth,
-    integrated_gradients,
-    last_layer_curves,
-    layer_curves,
-    layer_importance,
-    lens_agreement,
-    lenses,
-    linear_maps,
-    manipulations,
-    mix,
-    multi_token_sizes,
-    noise_floor,
-    recovery,
-    related_work,
-    retrained_heads,
-    retraining_curves,
-    routing,
-    skip_effects,
-    switch_off,
-    weight_predictability,
-    weight_structure,
-)
+import importlib
+from pathlib import Path
 
-FIGURES = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (
-        final_loss_by_layer,
-        layer_curves,
-        last_layer_curves,
-        noise_floor,
-        depth_cost,
-        related_work,
-        fixes,
-        mix,
-        switch_off,
-        gradient_cosines,
-        retrained_heads,
-        retraining_curves,
-        lenses,
-        lens_agreement,
-        routing,
-        designs,
-        design_cost,
-        depth_order,
-        future_layers,
-        multi_token_sizes,
-        contributions,
-        skip_effects,
-        depth_profile,
-        depth_scores,
-        erasure,
-        integrated_gradients,
-        linear_maps,
-        depth_by_group,
-        depth_and_width,
-        weight_predictability,
-        layer_importance,
-        recovery,
-        manipulations,
-        weight_structure,
-        growth,
-    )
+_modules = {
+    path.stem: importlib.import_module(f"{__name__}.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("[!_]*.py"))
 }
+FIGURES = {name: module for name, module in _modules.items() if hasattr(module, "TITLE")}
