@@ -21,6 +21,7 @@ def test_runs_of_a_seed_group_differ_in_seed_or_what_looks_on_alone():
             "first": {**SEPARATE, "gradient_cosines": {"every": 10}},
             "averaged": {**SEPARATE, "seed": 2, "ema": {"half_life": 10}},
             "named": {**SEPARATE, "seed": 3, "layers": 6},  # the depth of nano
+            "shallow": {**SEPARATE, "layers": 2},
             "lighter": {**SEPARATE, "weighting": {"shape": "uniform", "weight": 0.5}},
             "shorter": {**SEPARATE, "steps": 0.5},
         }
@@ -31,6 +32,7 @@ def test_runs_of_a_seed_group_differ_in_seed_or_what_looks_on_alone():
         "lighter": "lighter",
         "named": "first",
         "second": "first",
+        "shallow": "shallow",
         "shorter": "shorter",
     }
     assert [run for run, row in found.items() if row.ema] == ["averaged"]
