@@ -133,9 +133,7 @@ def test_every_table_view_and_column_says_what_it_means(warehouse_dir):
     with questions.connect(warehouse_dir) as connection:
         relations = database.relations(connection)
         said = {(name, ""): meaning for name, _, meaning in relations}
-        said |= {
-            (name, column): meaning for name, *_ in relations for column, _, meaning in database.columns(connection, name)
-        }
+        said |= {(name, row[0]): row[2] for name, *_ in relations for row in database.columns(connection, name)}
         views = {name for name, kind, _ in relations if kind == "view"}
     assert [place for place, meaning in said.items() if not meaning] == []
     assert views == {*database.VIEWS} - {*database.WORKED_OUT}

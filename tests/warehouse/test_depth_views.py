@@ -281,7 +281,10 @@ def test_one_pair_of_seeds_tells_no_noise():
 
 def ended(models):
     """Runs of (rung, layers, parameters a layer, seed, loss); None is the size in use."""
-    runs = {f"r{n}": {**PLAIN, "rung": model[0], "layers": model[1], "seed": model[3]} for n, model in enumerate(models)}
+    runs = {
+        f"r{number}": {**PLAIN, "rung": rung, "layers": layers, "seed": seed}
+        for number, (rung, layers, _, seed, _) in enumerate(models)
+    }
     connection = made_up.in_memory([], runs, rungs={rung: {} for rung, *_ in models if rung})
     for number, (_, layers, parameters, _, loss) in enumerate(models):
         connection.execute(
@@ -307,9 +310,7 @@ def least_squares(models, width):
 
 def test_regression_on_depth_and_width_is_least_squares():
     random = np.random.default_rng(0)
-    nano = [
-        (None, layers, 1000, 0, 4 - 0.1 * np.log2(layers) + random.normal(0, 0.02)) for layers in (1, 2, 3, 6, 12)
-    ]
+    nano = [(None, layers, 1000, 0, 4 - 0.1 * np.log2(layers) + random.normal(0, 0.02)) for layers in (1, 2, 3, 6, 12)]
     rungs = [
         (
             f"rung_{layers}",

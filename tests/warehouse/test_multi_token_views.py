@@ -50,7 +50,7 @@ def test_future_of_every_run_that_reads_it(connection):
     }
     expected |= {
         (run, multi.RUNGS[rung], "multi_token"): multi.MODULE + multi.SEEDS[keys["seed"]]
-        for run, (rung, keys) in multi.ladder(multi.RUNGS, multi.LADDER_RUNS).items()
+        for run, (rung, keys) in multi.every_rung(multi.RUNGS, multi.RUNG_RUNS).items()
         if multi.way(keys)
     }
     assert {row[:3]: row[3] for row in found} == {key: pytest.approx(value) for key, value in expected.items()}
@@ -217,8 +217,8 @@ def test_sizes_are_one_row_each(connection):
 
 def test_nothing_is_compared_without_its_plain_run():
     only = {run: keys for run, keys in multi.RUNS.items() if multi.way(keys)}
-    ladder = {run: keys for run, keys in multi.LADDER_RUNS.items() if multi.way(keys)}
-    with multi.in_memory(only, ladder_runs=ladder) as connection:
+    rung_runs = {run: keys for run, keys in multi.RUNG_RUNS.items() if multi.way(keys)}
+    with multi.in_memory(only, rung_runs=rung_runs) as connection:
         for view in ("multi_token_pairs", "multi_token_layers", "multi_token_sizes"):
             assert connection.execute(f"FROM {view}").fetchall() == []
         assert len(connection.execute("FROM multi_token_runs").fetchall()) == 3 + 9
