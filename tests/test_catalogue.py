@@ -21,6 +21,7 @@ def test_runs_of_a_seed_group_differ_in_seed_or_what_looks_on_alone():
             "first": {**SEPARATE, "gradient_cosines": {"every": 10}},
             "averaged": {**SEPARATE, "seed": 2, "ema": {"half_life": 10}},
             "named": {**SEPARATE, "seed": 3, "layers": 6},  # the depth of nano
+            "shallow": {**SEPARATE, "layers": 2},
             "lighter": {**SEPARATE, "weighting": {"shape": "uniform", "weight": 0.5}},
             "shorter": {**SEPARATE, "steps": 0.5},
         }
@@ -31,6 +32,7 @@ def test_runs_of_a_seed_group_differ_in_seed_or_what_looks_on_alone():
         "lighter": "lighter",
         "named": "first",
         "second": "first",
+        "shallow": "shallow",
         "shorter": "shorter",
     }
     assert [run for run, row in found.items() if row.ema] == ["averaged"]
@@ -81,6 +83,8 @@ def test_the_depth_matched_baseline_is_plain_and_of_the_same_design_depth_and_ru
     [
         ({}, {"changes": "", "training": "", "standard": True, "plain": False, "weighting": "uniform 1", "total": 5.0}),
         ({"readouts": "probes"}, {"standard": True, "plain": True, "weighting": None, "schedule": None}),
+        ({"weighting": {"shape": "uniform", "weight": 0.2}}, {"weighting": "uniform 0.2", "total": 1.0}),
+        ({"weighting": {"shape": "linear"}}, {"weighting": "linear 1", "total": 5.0}),
         (
             {"weighting": {"shape": "linear", "weight": 0.2}, "schedule": {"kind": "off", "step": 0.1}},
             # weights 0.2 * 2k/6 for k = 1 to 5 sum to one; a tenth of the 1110 updates of nano
@@ -90,16 +94,34 @@ def test_the_depth_matched_baseline_is_plain_and_of_the_same_design_depth_and_ru
         ),
         (
             {"weighting": {"shape": "single", "at": 2, "weight": 0.5}, "schedule": {"kind": "rotational", "every": 5}},
-            {"weighting": "single at 2, weight 0.5", "weighted_layers": 1, "schedule": "rotational 5", "ends": None},
+            {"weighting": "single at 2, weight 0.5", "total": 0.5, "weighted_layers": 1}
+            | {"schedule": "rotational 5", "ends": None},
         ),
         (
-            {"weighting": {"shape": "list", "weights": [0, 1, 0.5, 0, 0]}},
-            {"weighting": "list 0 1 0.5 0 0", "total": 1.5},
+            {"weighting": {"shape": "list", "weights": [0.1, 0, 0.25, 0, 1]}},
+            {"weighting": "list 0.1 0 0.25 0 1", "total": pytest.approx(1.35), "weighted_layers": 3},
         ),
+        # normalised with the last layer's
         ({"weighting": {"shape": "layerskip"}}, {"weighting": "layerskip 0.2", "total": None, "weighted_layers": 4}),
+        ({"weighting": {"shape": "sum", "scale": 0.5}}, {"weighting": "sum 0.5", "total": None}),
+        ({"weighting": {"shape": "sqrt"}}, {"weighting": "sqrt 1", "total": None}),
+        ({"schedule": {"kind": "constant"}}, {"schedule": "constant", "schedule_kind": "constant", "ends": None}),
+        ({"schedule": {"kind": "off", "step": 20}}, {"schedule": "off 20", "ends": 20}),
+        ({"schedule": {"kind": "off", "step": 0.0001}}, {"schedule": "off 1", "ends": 1}),
+        # 0.0302 of 1110 updates are 33.5, and of half as many 16.8
+        (
+            {"schedule": {"kind": "linear_to_zero", "steps": 0.0302}},
+            {"schedule": "linear to zero 34", "schedule_kind": "linear_to_zero", "ends": 34},
+        ),
+        ({"schedule": {"kind": "linear_to_zero", "steps": 0.0302}, "steps": 0.5}, {"ends": 17}),
+        ({"schedule": {"kind": "gradual"}}, {"schedule": "gradual", "ends": None}),
+        ({"schedule": {"kind": "threshold", "loss": 3.5}}, {"schedule": "threshold 3.5", "ends": None}),
+        ({"layers": 1}, {"weighting": "uniform 1", "total": 0.0, "weighted_layers": 0}),
         ({"gradient_reach": "own_layer"}, {"reach": "own layer", "changes": "gradient_reach", "other": ""}),
-        ({"gradient_surgery": "per_token"}, {"surgery": "per token"}),
+        ({"gradient_reach": {"reach": "own_layer"}}, {"reach": "own layer", "surgery": "none"}),
+        ({"gradient_surgery": "per_token"}, {"surgery": "per token", "reach": "all below", "layer_dropout": "none"}),
         ({"layer_dropout": {"most": 0.25}}, {"layer_dropout": "0.25 exponential"}),
+        ({"layer_dropout": {"most": 0.1, "over_training": "constant"}}, {"layer_dropout": "0.1 constant"}),
         ({"multi_token_prediction": {"depth": 2}}, {"multi_token": "sequential, depth 2, weight 0.3"}),
         ({"growth": {"protocol": "six_stages", "outside": "frozen"}}, {"growth": "six stages, outside frozen"}),
         (

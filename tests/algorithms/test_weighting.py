@@ -355,3 +355,5 @@ def test_the_type_of_an_argument_need_not_be_a_text(tmp_path, monkeypatch):
     weighting.check_section("weighting", {"shape": "mine", "much": 0.5})
     with pytest.raises(InvalidValue, match="much"):
         weighting.check_section("weighting", {"shape": "mine", "much": "half"})
+    said = weighting.describe({"shape": "mine", "much": 0.5}, None, TrainingState(4))
+    assert (said["weighting"], said["total"], said["weighted_layers"]) == ("mine 0.5", 1.5, 3)

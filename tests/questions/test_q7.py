@@ -175,7 +175,7 @@ def test_numbers_and_runs(multi_token_dir):
     with questions.connect(multi_token_dir) as connection:
         table = connection.execute(q7.QUESTION.numbers).df()
         runs = connection.execute(q7.QUESTION.runs).fetchall()
-    assert list(table["way"]) == [multi.DEEPSEEK] * 12 + [multi.GLOECKLE] * 12  # no size of the ladder
+    assert list(table["way"]) == [multi.DEEPSEEK] * 12 + [multi.GLOECKLE] * 12  # none at a rung
     row = table.set_index(["way", "ahead", "layer"]).loc[(multi.DEEPSEEK, 2, 6)]
     assert row[["plain", "multi_token", "own_module", "noise"]].tolist() == pytest.approx([4.11, 3.812, 3.61, 0.02])
     assert set(q7.QUESTION.signed) <= set(table.columns)

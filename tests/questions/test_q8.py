@@ -15,11 +15,11 @@ NOISE, MEAN = 0.0053, 0.002 / 3
 def judge(monkeypatch):
     """A function that judges the claims on some runs and rungs, with other changes at some rungs."""
 
-    def judge(runs=multi.RUNS, rungs=multi.RUNGS, ladder_runs=multi.LADDER_RUNS, nano=0.01, **changes):
+    def judge(runs=multi.RUNS, rungs=multi.RUNGS, rung_runs=multi.RUNG_RUNS, nano=0.01, **changes):
         monkeypatch.setattr(multi, "RUNG_CHANGES", {**multi.RUNG_CHANGES, **changes})
         mine = {**multi.CHANGES[multi.DEEPSEEK], 1: [0.0] * 5 + [nano]}
         monkeypatch.setattr(multi, "CHANGES", {**multi.CHANGES, multi.DEEPSEEK: mine})
-        with multi.in_memory(runs, rungs, ladder_runs, q8.QUESTION) as connection:
+        with multi.in_memory(runs, rungs, rung_runs, q8.QUESTION) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q8'").fetchall()
             return claims, q8.verdict(connection), questions.state(connection, q8.QUESTION)
 
@@ -81,7 +81,7 @@ def test_two_sizes_are_testing(judge):
     assert "The question was asked of 4 sizes, and here are 2. Of 2 tested claims, over 2 sizes:" in verdict
 
 
-def test_without_a_ladder(judge):
+def test_without_rungs(judge):
     claims, verdict, state = judge(rungs={})
     assert claims == [("+0.012 nano", "within noise"), (None, "no run")] and state == "testing"
     assert verdict.startswith(
@@ -92,7 +92,7 @@ def test_without_a_ladder(judge):
 
 
 def test_one_seed_judges_nothing(judge):
-    first = {run: keys for run, keys in multi.LADDER_RUNS.items() if keys["seed"] == 0}
+    first = {run: keys for run, keys in multi.RUNG_RUNS.items() if keys["seed"] == 0}
     claims, verdict, state = judge({run: k for run, k in multi.RUNS.items() if k["seed"] == 0}, multi.RUNGS, first)
     assert [holds for _, holds in claims] == ["within noise"] * 2 and state == "testing"
     assert "where no seeds tell the noise at width_16, nano, width_48 and width_64." in verdict
@@ -110,16 +110,16 @@ def test_missing_runs(judge):
     assert verdict == "DeepSeek-V3's way, one module of weight 0.3, has no pair of one seed at any size yet."
 
 
-def test_the_ladder_alone(judge):
+def test_rungs_alone(judge):
     claims, _, _ = judge({}, {"width_16": 3, "width_64": 12})
     assert claims[NO_GAIN][0] == "+0.031 width_16, -0.019 width_64"
     assert claims[LARGER_GAIN_MORE] == ("-0.050 (width_64 minus width_16)", "yes")
 
 
 def test_other_designs_are_not_asked(judge):
-    runs, ladder = ({run: {**keys, "residual": "pre_ln"} for run, keys in some.items()}
-                    for some in (multi.RUNS, multi.LADDER_RUNS))  # fmt: skip
-    assert judge(runs, multi.RUNGS, ladder)[0] == [(None, "no run")] * 2
+    runs, rung_runs = ({run: {**keys, "residual": "pre_ln"} for run, keys in some.items()}
+                    for some in (multi.RUNS, multi.RUNG_RUNS))  # fmt: skip
+    assert judge(runs, multi.RUNGS, rung_runs)[0] == [(None, "no run")] * 2
 
 
 def test_numbers_and_runs(multi_token_dir):
@@ -133,7 +133,7 @@ def test_numbers_and_runs(multi_token_dir):
         [2.7 + 0.01 / 3, 2.7 + 0.01 / 3 - 0.02 + MEAN, -0.02 + MEAN]
     )
     assert set(q8.QUESTION.signed) <= set(table.columns)
-    assert len(runs) == len(multi.RUNS) + 3 * len(multi.LADDER_RUNS) and all(row[-1] for row in runs)
+    assert len(runs) == len(multi.RUNS) + 3 * len(multi.RUNG_RUNS) and all(row[-1] for row in runs)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def test_other_ways_to_supervise_change_nothing(warehouse_dir, supervision_dir, 
         assert question.verdict(alone) == question.verdict(beside)
 
 
-def test_multi_token_prediction_and_the_ladder_change_nothing():
+def test_multi_token_prediction_and_rungs_change_nothing():
     plain = {run: keys for run, keys in multi.RUNS.items() if not multi.way(keys)}
     heads = {f"separate_{seed}": {**multi.PROBES, "readouts": "separate", "seed": seed} for seed in (0, 1, 2)}
     with multi.in_memory(plain | heads, rungs={}) as connection:
@@ -25,7 +25,7 @@ def test_multi_token_prediction_and_the_ladder_change_nothing():
 
 
 def answers(connection):
-    """What the questions say that are not about multi-token prediction or the ladder."""
+    """What the questions say that are not about multi-token prediction or rungs."""
     connection.execute(questions.claims())
     return {
         question.key: (

@@ -32,7 +32,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "multi_token_seed_1": {**PROBES, "seed": 1, **SEQUENTIAL, **FUTURE},
     "multi_token_parallel": {**PROBES, "seed": 0, **PARALLEL, **FUTURE},
 }
-LADDER_RUNS = {
+RUNG_RUNS = {
     f"{name}_seed_{seed}" if seed else name: {**PLAIN, "seed": seed, **keys}
     for name, keys in (("plain", {}), ("multi_token", {"multi_token_prediction": {"weight": 0.3}}))
     for seed in (0, 1, 2)
@@ -86,22 +86,22 @@ def rows(run: str, definition: dict[str, Any], rung: str | None = None) -> list[
     return [{"run": run, "size": rung or "nano", **dict(zip(names, one))} for one in read]
 
 
-def ladder(rungs: dict[str, int], runs: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The rung and the keys of each run of a ladder, by its name in the results."""
+def every_rung(rungs: dict[str, int], runs: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The rung and the keys of each run at each rung, by its name in the results."""
     return {f"{rung}_{run}": (rung, keys) for rung in rungs for run, keys in runs.items()}
 
 
 def in_memory(
     runs: dict[str, dict[str, Any]] = RUNS,
     rungs: dict[str, int] = RUNGS,
-    ladder_runs: dict[str, dict[str, Any]] = LADDER_RUNS,
+    rung_runs: dict[str, dict[str, Any]] = RUNG_RUNS,
     question: Question | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """The views over the results of some runs at the size in use and on the ladder, and the claims of `question`."""
-    on_ladder = ladder(rungs, ladder_runs)
+    """The views over the results of some runs at the size in use and at rungs, and the claims of `question`."""
+    at_rungs = every_rung(rungs, rung_runs)
     losses = [row for run, keys in runs.items() for row in rows(run, keys)]
-    losses += [row for run, (rung, keys) in on_ladder.items() for row in rows(run, keys, rung)]
-    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in on_ladder.items()}
+    losses += [row for run, (rung, keys) in at_rungs.items() for row in rows(run, keys, rung)]
+    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in at_rungs.items()}
     sections = {rung: {"model": {"layers": layers}} for rung, layers in rungs.items()}
     connection = made_up.in_memory(losses, every, LAYERS, question, sections)
     for size, parameters in PARAMETERS.items():
@@ -112,7 +112,7 @@ def in_memory(
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> None:
     """Write the results of some runs as training would."""
     tables = {f"runs/{run}": rows(run, keys) for run, keys in runs.items()}
-    for run, (rung, keys) in ladder(rungs, LADDER_RUNS).items():
+    for run, (rung, keys) in every_rung(rungs, RUNG_RUNS).items():
         tables[f"runs/{run}"] = rows(run, keys, rung)
     for place, losses in tables.items():
         last = losses[0]
@@ -125,7 +125,7 @@ def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, i
 
 def params(runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> dict[str, Any]:
     """What params.yaml would say."""
-    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in ladder(rungs, LADDER_RUNS).items()}
+    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in every_rung(rungs, RUNG_RUNS).items()}
     sections = {rung: {"model": {"layers": RUNGS[rung]}} for rung in rungs}
     return {**made_up.params(every), "lens": {"tuned": []}, "published": {}, "retrain_heads": {"runs": []},
         "routing": {"runs": []}, "rungs": sections}  # fmt: skip

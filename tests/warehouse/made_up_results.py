@@ -459,7 +459,7 @@ def in_memory(rows, runs, depth=2, question=None, rungs=None):
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([{**usual, **row} for row in rows])
         if "analysis" in table:  # the tables of all stages together
             dissected = table[table["analysis"].notna()]
-            _insert(connection, "dissections", dissected[["run", *DISSECTION]])
+            _insert(connection, "dissections", dissected[["run", "size", *DISSECTION]])
             alone = ["analysis", "sublayer", "stat", "text", "position", "token", "strength"]
             table = table[table["analysis"].isna()].drop(columns=alone)
         _insert(connection, "layer_metrics", table)

@@ -184,9 +184,9 @@ def test_growth_stands_beside_uniform_training_of_its_seed():
 def test_growth_beside_other_supervision_is_not_growth_alone():
     growth = made_up_growth.GROWTH
     others = {
-        "heads": ("growth", 0, growth | {"readouts": "separate"}, 100, 2.0, []),
-        "dropping": ("growth", 0, growth | {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
-        "dropping_alone": ("runs", 0, {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
+        "heads": (None, 0, growth | {"readouts": "separate"}, 100, 2.0, []),
+        "dropping": (None, 0, growth | {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
+        "dropping_alone": (None, 0, {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
     }
     with made_up_growth.in_memory(made_up_growth.RUNS | others) as connection:
         assert not set(others) & {run for (run,) in rows(connection, "SELECT run FROM growth_runs")}
@@ -195,11 +195,11 @@ def test_growth_beside_other_supervision_is_not_growth_alone():
 def test_growth_stands_beside_uniform_training_of_its_own_design_and_depth():
     growth = made_up_growth.GROWTH
     others = {
-        "pre_ln": ("runs", 0, {"residual": "pre_ln", "readouts": "probes"}, 100, 4.0, []),
-        "pre_ln_grown": ("growth", 0, growth | {"residual": "pre_ln"}, 100, 4.5, [(1, 0.6), (51, 1.0)]),
-        "shallow": ("runs", 0, {"layers": 3}, 100, 5.0, []),
-        "shallow_seed_1": ("runs", 1, {"layers": 3}, 100, 5.2, []),
-        "shallow_grown": ("growth", 0, growth | {"layers": 3}, 100, 5.75, [(1, 0.6), (51, 1.0)]),
+        "pre_ln": (None, 0, {"residual": "pre_ln", "readouts": "probes"}, 100, 4.0, []),
+        "pre_ln_grown": (None, 0, growth | {"residual": "pre_ln"}, 100, 4.5, [(1, 0.6), (51, 1.0)]),
+        "shallow": (None, 0, {"layers": 3}, 100, 5.0, []),
+        "shallow_seed_1": (None, 1, {"layers": 3}, 100, 5.2, []),
+        "shallow_grown": (None, 0, growth | {"layers": 3}, 100, 5.75, [(1, 0.6), (51, 1.0)]),
     }
     with made_up_growth.in_memory(made_up_growth.RUNS | others) as connection:
         found = rows(connection, "SELECT run, way, baseline, difference FROM growth_pairs ORDER BY way")
@@ -219,7 +219,7 @@ def test_growth_stands_beside_uniform_training_of_its_own_design_and_depth():
 def test_half_the_budget_is_about_half(steps, half):
     runs = {
         "baseline": made_up_growth.RUNS["baseline"],
-        "grown": ("growth", 0, made_up_growth.GROWTH | {"steps": steps}, steps, 3.4, []),
+        "grown": (None, 0, made_up_growth.GROWTH | {"steps": steps}, steps, 3.4, []),
     }
     with made_up_growth.in_memory(runs) as connection:
         assert rows(connection, "SELECT budget FROM growth_pairs") == [("half the budget",)] * half
@@ -227,7 +227,7 @@ def test_half_the_budget_is_about_half(steps, half):
 
 def test_growth_beside_two_longer_trainings_has_an_effect_for_each():
     """At equal compute, within 2 %, with two uniform trainings of 80 and 81 updates."""
-    runs = made_up_growth.RUNS | {"longer": ("growth", 0, {"steps": 81}, 81, 3.0, [])}
+    runs = made_up_growth.RUNS | {"longer": (None, 0, {"steps": 81}, 81, 3.0, [])}
     with made_up_growth.in_memory(runs) as connection:
         found = rows(
             connection,

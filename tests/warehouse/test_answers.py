@@ -8,6 +8,7 @@ from perlayer import cli
 from perlayer.questions import connect
 from perlayer.store import MANIFEST
 from perlayer.warehouse import answers
+from perlayer.warehouse.database import columns, relations
 
 QUESTION = "SELECT question, quantity, holds FROM claims ORDER BY ALL"
 
@@ -29,10 +30,12 @@ def test_the_small_tables_hold_what_the_whole_database_does(supervision_dir, sma
             found, expected = connection.execute(question), whole.execute(question)
             assert [column[0] for column in found.description] == [column[0] for column in expected.description]
             assert str(found.fetchall()) == str(expected.fetchall())  # as text: a NaN is not itself
-        meanings = "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE table_name IN ? ORDER BY ALL"
-        assert connection.execute(meanings, [sorted(names)]).fetchall() == [
-            row for row in whole.execute(meanings, [sorted(names)]).fetchall()
-        ]
+            meanings, expected = (
+                [(column, meaning) for column, _, meaning in columns(each, name)] for each in (connection, whole)
+            )
+            assert meanings == expected
+        said, expected = ({name: m for name, _, m in relations(each)} for each in (connection, whole))
+        assert said == {name: expected[name] for name in names}
 
 
 def test_the_same_results_give_the_same_bytes(supervision_dir, small, tmp_path):

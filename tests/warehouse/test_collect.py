@@ -9,8 +9,8 @@ import pytest
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
 from perlayer.store import fresh_folder
-from perlayer.warehouse import database
-from perlayer.warehouse.collect import DISSECTING, collect, definitions, set_aside
+from perlayer.warehouse.collect import DISSECTING, collect, set_aside
+from perlayer.warehouse.tables import TABLES
 
 SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
 
@@ -26,7 +26,7 @@ def test_runs_say_what_params_say_and_how_the_runs_ended(warehouse_dir):
         run, depth = runs.loc[name], definition.get("layers", made_up.LAYERS)
         assert (run["residual"], run["readouts"]) == (definition["residual"], definition["readouts"])
         assert (run["seed"], run["layers"], run["full_depth"]) == (definition["seed"], depth, depth == made_up.LAYERS)
-        assert run["ema"] == ("ema" in definition) and run["present"] and run["algorithms"] == "{}"
+        assert run["ema"] == ("ema" in definition) and run["present"] and run["standard"]
         assert (run["steps"], run["tokens"]) == (made_up.STEPS, made_up.STEPS * made_up.TOKENS)
         assert run["backbone_parameters"] == made_up.PARAMETERS * depth
         # The losses wave around their end by 0.01 with alternating signs, + at even steps.
@@ -49,7 +49,7 @@ def test_every_row_arrives(warehouse_dir):
 
 def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
     rows = pd.concat([table for (stage, _), table in made_up.analyses().items() if stage in DISSECTING])
-    columns = ["run", *made_up.DISSECTION]
+    columns = ["run", "size", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
     types = {"other_layer": "float64", "text": "string", "position": "Int32", "token": "string", "strength": "float64"}
@@ -101,21 +101,6 @@ def test_dissections_at_another_size_are_absent(tmp_path):
     assert read(tmp_path / "warehouse", "dissections").empty  # a table all the same
 
 
-def test_setting_is_all_but_seed_and_ema():
-    runs = {
-        "plain": {"residual": "sandwich", "readouts": "none", "seed": 0},
-        "other_seed": {"readouts": "none", "residual": "sandwich", "seed": 1, "ema": {"half_life": 10}},
-        "spelled_out": {"residual": "sandwich", "readouts": "none", "seed": 0, "layers": made_up.LAYERS},
-        "shallow": {"residual": "sandwich", "readouts": "none", "seed": 0, "layers": 2},
-        "weighted": {"residual": "sandwich", "readouts": "none", "seed": 0, "weighting": {"kind": "linear", "a": 1}},
-    }
-    rows = {row["run"]: row for row in definitions(made_up.params(runs))}
-    assert rows["plain"]["setting"] == rows["other_seed"]["setting"] == rows["spelled_out"]["setting"]
-    assert len({rows[run]["setting"] for run in ("plain", "shallow", "weighted")}) == 3
-    assert rows["weighted"]["algorithms"] == '{"weighting":{"a":1,"kind":"linear"}}'
-    assert rows["shallow"]["algorithms"] == "{}" and not rows["shallow"]["full_depth"]
-
-
 def test_absent_runs_are_named_and_no_error(tmp_path):
     some = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
     made_up.write(tmp_path, {"baseline": some["baseline"]})
@@ -127,30 +112,21 @@ def test_absent_runs_are_named_and_no_error(tmp_path):
     assert collect(made_up.params(some, "smoke"), tmp_path, tmp_path / "warehouse").runs == ["baseline", "probes"]
 
 
-def test_results_of_the_ladder_belong_to_the_size_that_they_stand_beside(tmp_path):
-    baseline = {"baseline": made_up.RUNS["baseline"]}
+def test_results_at_a_rung_belong_to_the_size_that_it_stands_beside(tmp_path):
     plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
-    ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
-    made_up.write(tmp_path, baseline)
+    runs = {"baseline": plain, "narrow_plain": {**plain, "rung": "narrow"}}
+    made_up.write(tmp_path, {"baseline": plain})
     made_up.write(tmp_path, {"narrow_plain": plain}, size="nano_narrow")
 
     def gathered(size):
-        absent = collect({**made_up.params(baseline, size), "ladder": ladder}, tmp_path, tmp_path / "warehouse")
-        runs = read(tmp_path / "warehouse", "runs").set_index("run")
-        return absent.analyses.get("ladder"), runs.loc["narrow_plain"]
+        params = {**made_up.params(runs, size), "rungs": {"narrow": {"model": {"layers": 2}}}}
+        absent = collect(params, tmp_path, tmp_path / "warehouse")
+        return absent.runs, read(tmp_path / "warehouse", "runs").set_index("run").loc["narrow_plain"]
 
     absent, run = gathered("nano")
-    assert absent is None and run["present"] and run["section"] == "ladder"
-    assert (run["size"], run["layers"]) == ("narrow", 2)
+    assert absent == [] and run["present"] and (run["size"], run["rung"], run["layers"]) == ("narrow", "narrow", 2)
     absent, run = gathered("smoke")
-    assert absent == ["narrow_plain"] and not run["present"]
-
-
-@pytest.mark.parametrize("section", [None, "text", {}, {"runs": {}}, {"runs": {}, "rungs": {"narrow": None}}])
-def test_a_ladder_that_is_none_is_named(tmp_path, section):
-    params = {**made_up.params({"baseline": made_up.RUNS["baseline"]}), "ladder": section}
-    with pytest.raises(UserError, match=r"params\.yaml: ladder[.\w]*: expected a mapping of names, found"):
-        collect(params, tmp_path, tmp_path / "warehouse")
+    assert absent == ["baseline", "narrow_plain"] and not run["present"]
 
 
 def test_absent_analyses_are_named_and_no_error(tmp_path):
@@ -207,7 +183,7 @@ def test_analyses_do_not_change_what_is_said_of_runs(warehouse_dir, gather):
 
 
 def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
-    names = [*(f"warehouse/{table}.parquet" for table in database.TABLES), "headline.json"]
+    names = [*(f"warehouse/{table}.parquet" for table in TABLES), "headline.json"]
     some = {run: made_up.RUNS[run] for run in ("probes", "baseline", "probes_seed_1", "separate", "depth_1")}
     made_up.write(tmp_path / "a", some)
     collect(made_up.params(some), tmp_path / "a", tmp_path / "a/warehouse")
@@ -324,8 +300,8 @@ def test_truncated_results_are_named(tmp_path):
 @pytest.mark.parametrize(
     "definition, said",
     [
-        ({"residual": "sandwich", "readouts": "none"}, "runs.odd.seed: expected a whole number, found None"),
-        ({"residual": 1, "readouts": "none", "seed": 0}, "runs.odd.residual: expected a name, found 1"),
+        ({"residual": "sandwich", "readouts": "none"}, "runs.odd.seed: missing"),
+        ({"residual": 1, "readouts": "none", "seed": 0}, "runs.odd.residual: expected a text, found 1"),
         ("none", "runs.odd: expected a mapping of keys, found 'none'"),
     ],
 )
@@ -397,8 +373,8 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
         ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
         ("depth_maps", {"probes": {}}, "depth_maps: expected names that no run has, found 'probes'"),
-        ("depth_maps", {"mine": {}}, "depth_maps.mine.from: expected a name, found None"),
-        ("depth_maps", {"mine": "probes"}, "depth_maps.mine: expected a mapping of names, found 'probes'"),
+        ("depth_maps", {"mine": {}}, "depth_maps.mine.from: missing"),
+        ("depth_maps", {"mine": "probes"}, "depth_maps.mine: expected a mapping of keys, found 'probes'"),
         ("published", {1: {"path": "a"}}, "published: expected names, found {1: "),
     ],
 )
@@ -413,15 +389,6 @@ def test_a_section_that_is_no_mapping_names_none(tmp_path, value):
     assert collect(made_up.params(SOME) | {"retrain_heads": value}, tmp_path, tmp_path / "warehouse").runs == sorted(
         SOME
     )
-
-
-@pytest.mark.parametrize("section", ["depth_maps", "published"])
-def test_names_of_the_ladder_are_no_names_of_other_things(tmp_path, section):
-    plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
-    ladder = {"runs": {"plain": plain}, "rungs": {"narrow": {"model": {"layers": 2}}}}
-    params = {**made_up.params({"baseline": plain}), "ladder": ladder, section: {"narrow_plain": {}}}
-    with pytest.raises(UserError, match=f"params.yaml: {section}: expected names that no run has, found 'narrow_plain"):
-        collect(params, tmp_path, tmp_path / "warehouse")
 
 
 def test_results_that_nothing_names_are_set_aside_and_what_is_being_written_stays(tmp_path, monkeypatch):

@@ -131,14 +131,9 @@ def test_a_place_that_cannot_be_written_is_named(gather):
 
 def test_every_table_view_and_column_says_what_it_means(warehouse_dir):
     with questions.connect(warehouse_dir) as connection:
-        silent = connection.execute(
-            """SELECT table_name, column_name FROM duckdb_columns()
-            WHERE database_name = 'perlayer' AND schema_name = 'main' AND coalesce(comment, '') = ''
-            UNION ALL SELECT view_name, '' FROM duckdb_views()
-            WHERE database_name = 'perlayer' AND schema_name = 'main' AND coalesce(comment, '') = ''
-            UNION ALL SELECT table_name, '' FROM duckdb_tables()
-            WHERE database_name = 'perlayer' AND schema_name = 'main' AND coalesce(comment, '') = ''"""
-        ).fetchall()
-        views = connection.execute("SELECT view_name FROM duckdb_views() WHERE database_name = 'perlayer'").fetchall()
-    assert silent == []
-    assert {view for (view,) in views} == {*database.VIEWS} - {*database.WORKED_OUT}
+        relations = database.relations(connection)
+        said = {(name, ""): meaning for name, _, meaning in relations}
+        said |= {(name, row[0]): row[2] for name, *_ in relations for row in database.columns(connection, name)}
+        views = {name for name, kind, _ in relations if kind == "view"}
+    assert [place for place, meaning in said.items() if not meaning] == []
+    assert views == {*database.VIEWS} - {*database.WORKED_OUT}

@@ -280,13 +280,16 @@ def test_one_pair_of_seeds_tells_no_noise():
 
 
 def ended(models):
-    """Runs of (size, layers, parameters a layer, seed, loss); the size nano is that in use."""
-    runs = {f"r{n}": {**PLAIN, "seed": model[3], "layers": model[1]} for n, model in enumerate(models)}
-    connection = made_up.in_memory([], runs)
-    for number, (size, layers, parameters, _, loss) in enumerate(models):
+    """Runs of (rung, layers, parameters a layer, seed, loss); None is the size in use."""
+    runs = {
+        f"r{number}": {**PLAIN, "rung": rung, "layers": layers, "seed": seed}
+        for number, (rung, layers, _, seed, _) in enumerate(models)
+    }
+    connection = made_up.in_memory([], runs, rungs={rung: {} for rung, *_ in models if rung})
+    for number, (_, layers, parameters, _, loss) in enumerate(models):
         connection.execute(
-            """UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?""",
-            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
+            "UPDATE runs SET backbone_parameters = ?, final_loss = ? WHERE run = ?",
+            [float(layers * parameters), loss, f"r{number}"],
         )
     return connection.execute("FROM depth_regression").df().set_index("scope")
 
@@ -307,10 +310,8 @@ def least_squares(models, width):
 
 def test_regression_on_depth_and_width_is_least_squares():
     random = np.random.default_rng(0)
-    nano = [
-        ("nano", layers, 1000, 0, 4 - 0.1 * np.log2(layers) + random.normal(0, 0.02)) for layers in (1, 2, 3, 6, 12)
-    ]
-    ladder = [
+    nano = [(None, layers, 1000, 0, 4 - 0.1 * np.log2(layers) + random.normal(0, 0.02)) for layers in (1, 2, 3, 6, 12)]
+    rungs = [
         (
             f"rung_{layers}",
             layers,
@@ -321,8 +322,8 @@ def test_regression_on_depth_and_width_is_least_squares():
         for layers, width in ((3, 250), (9, 2000))
         for seed in (0, 1)
     ]
-    found = ended(nano + ladder)
-    for scope, models, width in (("size in use", nano, False), ("with the ladder", nano + ladder, True)):
+    found = ended(nano + rungs)
+    for scope, models, width in (("size in use", nano, False), ("with rungs", nano + rungs, True)):
         solution, errors, r_squared = least_squares(models, width)
         row = found.loc[scope]
         assert row["intercept"] == pytest.approx(solution[0]) and row["r_squared"] == pytest.approx(r_squared)
@@ -335,17 +336,17 @@ def test_regression_on_depth_and_width_is_least_squares():
 
 
 def test_width_that_goes_with_depth_is_not_told_from_it():
-    found = ended([("nano", 2, 1000, 0, 3.0), ("rung_4", 4, 4000, 0, 2.8), ("rung_8", 8, 16000, 0, 2.7)])
-    assert list(found.index) == ["with the ladder"]
-    row = found.loc["with the ladder"]
+    found = ended([(None, 2, 1000, 0, 3.0), ("rung_4", 4, 4000, 0, 2.8), ("rung_8", 8, 16000, 0, 2.7)])
+    assert list(found.index) == ["with rungs"]
+    row = found.loc["with rungs"]
     assert pd.isna(row["by_width"]) and row["by_depth"] == pytest.approx(-0.15) and row["widths"] == 3
 
 
 def test_two_runs_tell_no_error_and_one_depth_nothing():
-    found = ended([("nano", 2, 1000, 0, 3.0), ("nano", 4, 1000, 0, 2.8)])
+    found = ended([(None, 2, 1000, 0, 3.0), (None, 4, 1000, 0, 2.8)])
     assert found.loc["size in use", "by_depth"] == pytest.approx(-0.2)
     assert pd.isna(found.loc["size in use", "by_depth_standard_error"])
-    assert ended([("nano", 2, 1000, 0, 3.0), ("nano", 2, 1000, 1, 2.8)]).empty
+    assert ended([(None, 2, 1000, 0, 3.0), (None, 2, 1000, 1, 2.8)]).empty
 
 
 def growths(connection, columns):

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import duckdb
-import made_up_anatomy
 import made_up_depth
 import made_up_results as made_up
 import pandas as pd
@@ -18,7 +17,6 @@ from perlayer.warehouse.collect import collect
 ROOT = Path(__file__).parents[2]
 RUNS = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
 DATA = ["data/shards", "data/prompts"]
-PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
 STAGES = {"data/corpus": "corpus", "data/tokens": "tokenize", "data/shards": "shard", "data/prompts": "prompts"}
 
 
@@ -28,8 +26,9 @@ class Project:
     def __init__(self):
         self.params = made_up.params(RUNS) | {"depth_maps": {"pair": {"from": "baseline", "to": "separate"}}}
         self.params["recipes"] = copy.deepcopy(self.params["recipes"])
-        self.params["recipes"]["nano"] |= {
-            "train": {"steps": 120},
+        nano = self.params["recipes"]["nano"]
+        nano |= {
+            "train": {**nano["train"], "steps": 120},
             "lens": {"sequences": 8},
             "tuned_lens": {"steps": 9},
         }
@@ -203,32 +202,3 @@ def test_what_no_folder_settles_the_first_result_does(project):
         project.analyse(stage, "deep_model", table)
     (said,) = project.collect().values()
     assert said == "made from other data/published/deep_model"
-
-
-def test_growth_by_the_importance_of_another_model_is_left_out(project):
-    project.params |= {"growth": {"importance": "baseline", "runs": {"by": PLAIN, "plain": PLAIN}}}
-    project.params["anatomy"] = {"runs": ["baseline"]}
-
-    def dissect(factor):
-        table = made_up_anatomy.anatomy("baseline", "nano", **made_up_anatomy.scaled(factor))
-        project.analyse("anatomy", "baseline", table)
-
-    def grow(run):
-        with fresh_folder(f"data/importance/{run}") as folder:
-            if run == "by":
-                (folder / "importance.json").touch()
-        project.record("importance", run)
-        with fresh_folder(f"data/models/{run}") as folder:
-            (folder / "weights").write_text(run)
-        made_up.write_table(Path(f"metrics/runs/{run}/layers.parquet"), made_up.layer_metrics(run, PLAIN))
-        project.record("growth", run)
-
-    dissect(1.0)
-    grow("by")
-    grow("plain")
-    assert project.collect() == {}
-    dissect(1.1)
-    assert project.collect() == {("growth", "by"): "made from other metrics/analyses/anatomy/baseline"}
-    project.train("baseline", seed="other")
-    dissect(1.0)
-    assert project.collect()["growth", "by"] == "made from other data/models/baseline"

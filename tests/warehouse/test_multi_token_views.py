@@ -50,7 +50,7 @@ def test_future_of_every_run_that_reads_it(connection):
     }
     expected |= {
         (run, multi.RUNGS[rung], "multi_token"): multi.MODULE + multi.SEEDS[keys["seed"]]
-        for run, (rung, keys) in multi.ladder(multi.RUNGS, multi.LADDER_RUNS).items()
+        for run, (rung, keys) in multi.every_rung(multi.RUNGS, multi.RUNG_RUNS).items()
         if multi.way(keys)
     }
     assert {row[:3]: row[3] for row in found} == {key: pytest.approx(value) for key, value in expected.items()}
@@ -113,9 +113,7 @@ def test_ways_are_named_with_what_the_settings_leave_out():
 
 
 def test_layers_are_compared_in_pairs_of_one_seed(connection):
-    table = (
-        connection.execute("FROM multi_token_layers WHERE section = 'runs'").df().set_index(["way", "ahead", "layer"])
-    )
+    table = connection.execute("FROM multi_token_layers WHERE NOT at_rung").df().set_index(["way", "ahead", "layer"])
     assert len(table) == 2 * 2 * multi.LAYERS
     for (way, ahead, layer), row in table.iterrows():
         seeds = (0, 1) if way == DEEPSEEK else (0,)
@@ -157,7 +155,8 @@ def test_pairs_are_of_one_size_design_depth_seed_and_readout():
     with made_up.in_memory(rows, runs) as connection:
         found = connection.execute("SELECT run, baseline, layer, difference FROM multi_token_pairs").fetchall()
         assert found == [("multi_0", "plain", 2, 6.0)]
-        connection.execute("UPDATE runs SET size = 'width_16', section = 'ladder' WHERE run = 'plain'")
+    runs["plain"]["rung"] = "width_16"
+    with made_up.in_memory(rows, runs, rungs={"width_16": {}}) as connection:
         assert connection.execute("FROM multi_token_pairs").fetchall() == []
 
 
@@ -186,8 +185,9 @@ def test_without_seeds_the_noise_is_not_known():
 
 
 def test_other_depths_have_pairs_of_their_own():
-    shallow = {run: {**keys, "layers": multi.LAYERS} for run, keys in multi.RUNS.items()}  # not that of the recipe
-    with multi.in_memory(shallow, rungs={}) as connection:
+    shallow = {run: {**keys, "layers": multi.LAYERS} for run, keys in multi.RUNS.items()}
+    losses = [row for run, keys in shallow.items() for row in multi.rows(run, keys)]
+    with made_up.in_memory(losses, shallow, multi.LAYERS + 1) as connection:
         rows = connection.execute("SELECT DISTINCT full_depth FROM multi_token_layers").fetchall()
         assert rows == [(False,)]
         assert connection.execute("FROM multi_token_sizes").fetchall() == []
@@ -199,7 +199,7 @@ def test_sizes_are_one_row_each(connection):
     assert list(table["size"][table["way"] == GLOECKLE]) == ["nano"]
     rows = table[table["way"] == DEEPSEEK].set_index("size")
     assert rows["backbone_parameters"].to_dict() == multi.PARAMETERS and (rows["tokens"] == 10).all()
-    assert rows["section"].to_dict() == {size: "runs" if size == "nano" else "ladder" for size in multi.PARAMETERS}
+    assert rows["at_rung"].to_dict() == {size: size != "nano" for size in multi.PARAMETERS}
     error = statistics.stdev(multi.PAIRS.values()) / math.sqrt(3)
     for rung, layers in multi.RUNGS.items():
         row = rows.loc[rung]
@@ -217,8 +217,8 @@ def test_sizes_are_one_row_each(connection):
 
 def test_nothing_is_compared_without_its_plain_run():
     only = {run: keys for run, keys in multi.RUNS.items() if multi.way(keys)}
-    ladder = {run: keys for run, keys in multi.LADDER_RUNS.items() if multi.way(keys)}
-    with multi.in_memory(only, ladder_runs=ladder) as connection:
+    rung_runs = {run: keys for run, keys in multi.RUNG_RUNS.items() if multi.way(keys)}
+    with multi.in_memory(only, rung_runs=rung_runs) as connection:
         for view in ("multi_token_pairs", "multi_token_layers", "multi_token_sizes"):
             assert connection.execute(f"FROM {view}").fetchall() == []
         assert len(connection.execute("FROM multi_token_runs").fetchall()) == 3 + 9

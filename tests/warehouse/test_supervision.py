@@ -15,112 +15,6 @@ def connection(supervision_dir):
         yield connection
 
 
-# At six layers the five weights below the last are 1 (usual); 0.2 each; 0.2 times k/3, which is k/15; as listed.
-@pytest.mark.parametrize(
-    "keys, weighting, total",
-    [
-        ({}, "uniform 1", 5.0),
-        ({"weighting": {"shape": "uniform"}}, "uniform 1", 5.0),
-        ({"weighting": {"shape": "uniform", "weight": 1.0}}, "uniform 1", 5.0),
-        ({"weighting": {"shape": "uniform", "weight": 0.2}}, "uniform 0.2", 1.0),
-        ({"weighting": {"shape": "linear", "weight": 0.2}}, "linear 0.2", sum(0.2 * 2 * k / 6 for k in range(1, 6))),
-        ({"weighting": {"shape": "linear"}}, "linear 1", 5.0),
-        ({"weighting": {"shape": "list", "weights": [0.1, 0, 0.25, 0, 1]}}, "list 0.1 0 0.25 0 1", 1.35),
-        ({"weighting": {"shape": "single", "at": 2, "weight": 0.1}}, "0.1 at layer 2", 0.1),
-        ({"weighting": {"shape": "sum", "scale": 0.5}}, "sum 0.5", None),
-        ({"weighting": {"shape": "sqrt"}}, "sqrt 1", None),
-        ({"weighting": {"shape": "layerskip"}}, "layerskip 0.2", None),
-        # Shapes and arguments that the view does not know are spelled out.
-        ({"weighting": {"shape": "few"}}, "few", None),
-        ({"weighting": {"shape": "few", "few": 1}}, "few few 1", None),
-        ({"weighting": {"shape": "few", "few": 2, "weight": 0.5}}, "few few 2, weight 0.5", None),
-        ({"weighting": {"shape": "few", "weights": {"first": [1, 2]}}}, "few weights (first [1, 2])", None),
-        ({"weighting": {"shape": "uniform", "weight": 0.5, "power": 2}}, "uniform power 2, weight 0.5", None),
-    ],
-)
-def test_weights_are_named_and_summed(keys, weighting, total):
-    runs = {"mine": {**made_up.SEPARATE, **keys}}
-    runs["mine"] |= {"algorithms": json.dumps(keys, sort_keys=True)}  # as `collect` writes it
-    found = made_up.in_memory([], runs, 6).execute("SELECT weighting, total FROM ways").fetchone()
-    assert found == (weighting, total if total is None else pytest.approx(total))
-
-
-@pytest.mark.parametrize(
-    "keys, schedule",
-    [
-        ({}, "constant"),
-        ({"schedule": {"kind": "constant"}}, "constant"),
-        ({"schedule": {"kind": "off", "step": 20}}, "off 20"),
-        ({"schedule": {"kind": "linear_to_zero", "steps": 38}}, "linear to zero 38"),
-        ({"schedule": {"kind": "rotational", "every": 5}}, "rotational 5"),
-        ({"schedule": {"kind": "gradual"}}, "gradual"),
-        ({"schedule": {"kind": "threshold", "loss": 3.5}}, "threshold 3.5"),
-        ({"schedule": {"kind": "mine", "step": 0.5}}, "mine step 0.5"),
-        ({"schedule": {"kind": "threshold", "loss": 3.5, "once": True}}, "threshold 3.5, once true"),
-    ],
-)
-def test_schedules_are_named(keys, schedule):
-    runs = {"mine": {**made_up.SHARED, **keys}}
-    assert made_up.in_memory([], runs, 6).execute("SELECT schedule FROM ways").fetchone() == (schedule,)
-
-
-# Of 1200 updates: 19.32, 33.84, 36.24 and 133.2, rounded as Python rounds; and one at least.
-@pytest.mark.parametrize(
-    "schedule, unknown, known, ends",
-    [
-        ({"kind": "off", "step": 0.0161}, "off 1.61 %", "off 19", 19),
-        ({"kind": "off", "step": 0.0282}, "off 2.82 %", "off 34", 34),
-        ({"kind": "linear_to_zero", "steps": 0.0302}, "linear to zero 3.02 %", "linear to zero 36", 36),
-        ({"kind": "linear_to_zero", "steps": 0.111}, "linear to zero 11.1 %", "linear to zero 133", 133),
-        ({"kind": "off", "step": 0.0001}, "off 0.01 %", "off 1", 1),
-        ({"kind": "off", "step": 20}, "off 20", "off 20", 20),
-        ({"kind": "rotational", "every": 5}, "rotational 5", "rotational 5", None),
-        ({"kind": "constant"}, "constant", "constant", None),
-    ],
-)
-def test_durations_are_updates_once_the_steps_are_known(schedule, unknown, known, ends):
-    with made_up.in_memory([], {"mine": {**made_up.SHARED, "schedule": schedule}}, 6) as connection:
-        whole = ends if unknown == known else None
-        assert connection.execute("SELECT schedule, ends FROM ways").fetchone() == (unknown, whole)
-        connection.execute("UPDATE runs SET steps = 1200")
-        assert connection.execute("SELECT schedule, ends FROM ways").fetchone() == (known, ends)
-
-
-@pytest.mark.parametrize(
-    "keys, named",
-    [
-        ({}, ("all below", "none", "none")),
-        ({"gradient_reach": "own_layer"}, ("own layer", "none", "none")),
-        ({"gradient_reach": {"reach": "own_layer"}}, ("own layer", "none", "none")),
-        ({"gradient_reach": {"reach": "own_layer", "of": 2}}, ("own layer, of 2", "none", "none")),
-        ({"gradient_surgery": "per_token"}, ("all below", "per token", "none")),
-        ({"gradient_surgery": {"kind": "per_token"}}, ("all below", "per token", "none")),
-        ({"layer_dropout": {"most": 0.1, "over_training": "constant"}}, ("all below", "none", "0.1 constant")),
-        ({"layer_dropout": {"most": 0.1}}, ("all below", "none", "0.1 exponential")),
-    ],
-)
-def test_reach_surgery_and_dropout_are_named(keys, named):
-    runs = {"mine": {**made_up.SEPARATE, **keys}}
-    assert made_up.in_memory([], runs, 6).execute("SELECT reach, surgery, layer_dropout FROM ways").fetchone() == named
-
-
-@pytest.mark.parametrize(
-    "keys, other",
-    [
-        ({}, ""),
-        ({"weighting": made_up.FIFTH, "gradient_reach": "own_layer"}, ""),
-        ({"mine": 2, "gradient_reach": "own_layer"}, "mine 2"),
-        (
-            {"mine": {"share_of": 0.5, "kind": "own_kind"}, "more": True},
-            "mine (share of 0.5, kind own kind), more true",
-        ),
-    ],
-)
-def test_keys_that_the_view_does_not_know_are_told(keys, other):
-    runs = {"mine": {**made_up.SEPARATE, **keys}}
-    assert made_up.in_memory([], runs, 6).execute("SELECT other FROM ways").fetchone() == (other,)
-
-
 def test_ways_are_all_runs_that_train_their_layers_to_be_read():
     runs = {
         "mine": made_up.SEPARATE,
@@ -129,11 +23,10 @@ def test_ways_are_all_runs_that_train_their_layers_to_be_read():
         "plain": made_up.PLAIN,
         "probes": {**made_up.PLAIN, "readouts": "probes"},
         "dropout": {**made_up.PLAIN, "layer_dropout": {"most": 0.1}},
-        "else": {**made_up.SEPARATE, "multi_token": {"modules": 1}},
+        "else": {**made_up.SEPARATE, "multi_token_prediction": {"depth": 1}},
     }
-    found = made_up.in_memory([], runs, 6).execute("SELECT run, algorithms, other FROM ways ORDER BY run").fetchall()
-    further = ("else", '{"multi_token": {"modules": 1}}', "multi token (modules 1)")
-    assert found == [further, ("mine", "{}", ""), ("shallow", "{}", ""), ("watched", "{}", "")]
+    found = made_up.in_memory([], runs, 6).execute("SELECT run, changes FROM ways ORDER BY run").fetchall()
+    assert found == [("else", "multi_token_prediction"), ("mine", ""), ("shallow", ""), ("watched", "")]
 
 
 def test_supervision_is_what_the_last_layer_pays(connection):
@@ -143,9 +36,7 @@ def test_supervision_is_what_the_last_layer_pays(connection):
     floor = 0.005  # seeds add 0, 0.002, -0.003 and 0.001
     for run, way in found.iterrows():
         definition = made_up.SUPERVISION.get(run) or made_up.RUNS[run]
-        assert json.loads(way["algorithms"]) == {
-            key: value for key, value in definition.items() if key not in ("residual", "readouts", "seed", "layers")
-        }
+        assert way["changes"] == ", ".join(sorted(definition.keys() - {"residual", "readouts", "seed", "layers"}))
         dropout = run == "layerskip"
         assert way["measured_on"] == ("held out" if dropout else "train")
         assert way["loss"] == pytest.approx((made_up.held_out if dropout else made_up.final)(definition, way["layers"]))

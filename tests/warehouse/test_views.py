@@ -11,6 +11,7 @@ import pytest
 
 from perlayer.store import fresh_folder
 from perlayer.warehouse import database
+from perlayer.warehouse.tables import TABLES
 
 
 @pytest.fixture(scope="module")
@@ -151,13 +152,13 @@ def test_paired_compares_the_same_design_depth_seed_and_readout():
         "shallow": {**plain, "layers": 1},
         "pre_ln": {**plain, "residual": "pre_ln"},
         "deep_probes": {**plain, "readouts": "probes", "layers": 3},
-        "weighted": {**plain, "readouts": "probes", "algorithms": '{"weighting":"linear"}'},
-        "other_seed": {**plain, "readouts": "probes", "algorithms": '{"weighting":"linear"}', "seed": 7},
+        "dropping": {**plain, "readouts": "probes", "layer_dropout": {"most": 0.1}},
+        "other_seed": {**plain, "readouts": "probes", "layer_dropout": {"most": 0.1}, "seed": 7},
         "pre_ln_separate": {**plain, "residual": "pre_ln", "readouts": "separate"},
         "shallow_shared": {**plain, "readouts": "shared", "layers": 1},
     }
-    head = {"baseline": 1.0, "probes": 1.0, "pre_ln": 3.0, "weighted": 1.25, "other_seed": 9.0, "pre_ln_separate": 3.5}
-    probe = {"probes": 2.0, "deep_probes": 8.0, "weighted": 2.75, "other_seed": 9.0}
+    head = {"baseline": 1.0, "probes": 1.0, "pre_ln": 3.0, "dropping": 1.25, "other_seed": 9.0, "pre_ln_separate": 3.5}
+    probe = {"probes": 2.0, "deep_probes": 8.0, "dropping": 2.75, "other_seed": 9.0}
     rows = [{"run": run, "layer": 2, "value": value} for run, value in head.items()]
     rows += [{"run": run, "layer": 1, "readout": "probe", "value": value} for run, value in probe.items()]
     rows += [{"run": "shallow", "layer": 1, "value": 5.0}, {"run": "shallow_shared", "layer": 1, "value": 5.125}]
@@ -168,11 +169,11 @@ def test_paired_compares_the_same_design_depth_seed_and_readout():
         .fetchall()
     )
     assert found == [
+        ("dropping", "baseline", 2, "head", 0.25),
+        ("dropping", "probes", 1, "probe", 0.75),
         ("pre_ln_separate", "pre_ln", 2, "head", 0.5),
         ("probes", "baseline", 2, "head", 0.0),
         ("shallow_shared", "shallow", 1, "head", 0.125),
-        ("weighted", "baseline", 2, "head", 0.25),
-        ("weighted", "probes", 1, "probe", 0.75),
     ]
 
 
@@ -183,7 +184,7 @@ def test_ordinary_models_keep_to_their_design():
         "shallow": {**plain, "layers": 1},
         "shallow_seed_1": {**plain, "layers": 1, "seed": 1},
         "pre_ln_probes": {"residual": "pre_ln", "readouts": "probes", "seed": 4},
-        "weighted": {**plain, "layers": 1, "algorithms": '{"weighting":"linear"}'},
+        "dropping": {**plain, "layers": 1, "layer_dropout": {"most": 0.1}},
     }
     rows = [{"run": run, "layer": definition.get("layers", 2), "value": 1.0} for run, definition in runs.items()]
     found = made_up.in_memory(rows, runs).execute("SELECT residual, layers, run FROM ordinary ORDER BY ALL").fetchall()
@@ -330,7 +331,7 @@ def test_retrained_gap_keeps_to_the_design_and_shows_one_side_alone():
         "probes_seed_1": {**plain, "seed": 1},
         "separate": {**plain, "readouts": "separate"},
         "pre_ln": {**plain, "residual": "pre_ln", "readouts": "separate"},
-        "weighted": {**plain, "readouts": "separate", "algorithms": '{"weighting":"linear"}'},
+        "weighted": {**plain, "readouts": "separate", "weighting": made_up.FIFTH},
         "shallow": {**plain, "readouts": "separate", "layers": 1},
     }
     rows = [
@@ -378,8 +379,8 @@ def test_by_readout_sets_them_side_by_side(connection):
 def test_a_million_rows_answer_in_seconds(tmp_path):
     with duckdb.connect() as connection, fresh_folder(tmp_path / "warehouse") as folder:
         connection.execute(f"COPY (SELECT * FROM ({million_rows(1)})) TO '{folder}/layer_metrics.parquet'")
-        connection.execute(database.sql("tables"))
-        for table in set(database.TABLES) - {"layer_metrics"}:
+        database.create(connection)
+        for table in set(TABLES) - {"layer_metrics"}:
             connection.execute(f"COPY {table} TO '{folder}/{table}.parquet'")
     start = time.perf_counter()
     with database.connect(tmp_path / "warehouse") as connection:

@@ -3,7 +3,7 @@ SELECT of_size.run, of_size.size, of_size.at_rung, of_size.residual, of_size.lay
     of_size.plain, loss, difference, seeds, standard_error, floor, plain_runs, noise
 FROM multi_token_layers AS of_size JOIN runs USING (run)
 WHERE of_size.full_depth AND layer = of_size.layers AND ahead = 1;
-COMMENT ON VIEW multi_token_sizes IS 'What multi-token prediction changes in the next-token loss of the last layer, by size: the recipe in use and every rung of the ladder, means over pairs of one seed';
+COMMENT ON VIEW multi_token_sizes IS 'What multi-token prediction changes in the next-token loss of the last layer, by size: the recipe in use and every rung, means over pairs of one seed';
 COMMENT ON COLUMN multi_token_sizes.run IS 'The run with multi-token prediction of the lowest seed';
 COMMENT ON COLUMN multi_token_sizes.at_rung IS 'Whether it is at a rung, not at the size in use';
 COMMENT ON COLUMN multi_token_sizes.way IS 'How later tokens are predicted: the form, the number of modules and their weight';

@@ -11,7 +11,7 @@ WHERE present AND plain
 QUALIFY row_number() OVER (
     PARTITION BY size, at_rung, residual, layers, seed, layer, readout, ahead ORDER BY ema, readouts, runs.run
 ) = 1;
-COMMENT ON VIEW plain_readings IS 'What every layer of a plain model ends at, for the next token and later ones, at the size in use and on the ladder; a seed counts once';
+COMMENT ON VIEW plain_readings IS 'What every layer of a plain model ends at, for the next token and later ones, at the size in use and at rungs; a seed counts once';
 COMMENT ON COLUMN plain_readings.at_rung IS 'Whether it is at a rung, not at the size in use';
 COMMENT ON COLUMN plain_readings.layer IS 'The layer, from 1';
 COMMENT ON COLUMN plain_readings.readout IS 'probe, or head for the next token at the last layer';

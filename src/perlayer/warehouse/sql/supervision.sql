@@ -57,12 +57,7 @@ LEFT JOIN usual ON usual.run = ways.run AND usual.measured_on = last.measured_on
 LEFT JOIN floors ON floors.residual = ways.residual AND floors.measured_on = last.measured_on;
 COMMENT ON VIEW supervision IS 'What every way to supervise shallow layers costs the last layer, one row a group of runs that differ in nothing but seed or EMA';
 COMMENT ON COLUMN supervision.run IS 'The group, named after its run of the lowest seed';
-COMMENT ON COLUMN supervision.readouts IS 'How its layers are read: separate, shared or shared_stop_gradient';
 COMMENT ON COLUMN supervision.seed IS 'The lowest seed';
-COMMENT ON COLUMN supervision.weighting IS 'The shape of the weights over depth, and the weight or scale of it';
-COMMENT ON COLUMN supervision.schedule IS 'How the weights go over training, and the number that says how far; constant when they stay. A share of the run stands as a number of updates once its results are here';
-COMMENT ON COLUMN supervision.ends IS 'After how many updates a schedule that comes to nothing has left nothing of the layer losses; null for other schedules, and for a share of a run whose results are not here';
-COMMENT ON COLUMN supervision.other IS 'Keys of the run that no other column tells of, with all they say; empty without any';
 COMMENT ON COLUMN supervision.loss IS 'Loss of the last layer in the run of the lowest seed, nats per token: final training loss, or held-out loss (measured_on)';
 COMMENT ON COLUMN supervision.first_layer_loss IS 'Final training loss of layer 1 in the same run; null for a model of one layer';
 COMMENT ON COLUMN supervision.difference IS 'Mean over pairs of one seed of the loss of the last layer minus that of the plain model of the same depth; null without one';
