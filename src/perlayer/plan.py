@@ -2,8 +2,8 @@
 
 A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's
 optional keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a
-stage depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design
-and the algorithms of its run. A file that comes out the same changes nothing.
+stage depends on two files that the plan writes: the hashes of what its script uses, and those of the residual design
+and the algorithms of its run. A file that comes out the same changes nothing, and hashes are of code, not of comments.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from perlayer.anatomy.settings import AnatomyRuns, AnatomySettings
 from perlayer.closure import ImportClosure
+from perlayer.code_hash import code_hash
 from perlayer.data.settings import DataSettings
 from perlayer.depth.prompt_sets import chosen_prompts
 from perlayer.depth.settings import (
@@ -32,7 +33,6 @@ from perlayer.depth.settings import (
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
-from perlayer.loaded_code import digest
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
@@ -42,7 +42,7 @@ from perlayer.store import replace_text
 from perlayer.training.growth import check_growth, goes_by_importance
 from perlayer.training.ladder import check_ladder
 from perlayer.training.recipe import parse_recipe
-from perlayer.training.settings import ALGORITHMS, Run, TrainSettings, check_size, check_warmup, parse_run
+from perlayer.training.settings import Run, TrainSettings, check_size, check_warmup, parse_run
 
 SECTIONS = (
     "size",
@@ -227,23 +227,21 @@ def run_files(run: Run, closure: ImportClosure) -> list[Path]:
 
 
 def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
-    """The files that a stage uses whatever its run: its script, how every stage starts, and all that these import."""
+    """The files that a stage uses whatever its run: its script, how every stage starts, and all that these use."""
     scripts = {script, script.with_name("_run.py")}
     return sorted(closure.of(scripts) | scripts)
 
 
-def write_plans(runs: Iterable[Run], destination: Path) -> None:
-    """Write `destination/RUN.json` for each run: the SHA-256 of each of its own files, by path from the project."""
-    closure = ImportClosure(ALGORITHMS.parent)
+def write_plans(runs: Iterable[Run], closure: ImportClosure, destination: Path) -> None:
+    """Write `destination/RUN.json` for each run: the hash of each of its own files, by path from the project."""
     for run in runs:
-        _write_hashes(run_files(run, closure), destination / f"{run.name}.json")
+        _write_hashes(run_files(run, closure), closure.package, destination / f"{run.name}.json")
 
 
-def write_code(stages: Path, destination: Path) -> None:
-    """Write `destination/STAGE.json` for each script in `stages`: the SHA-256 of each file that it uses."""
-    closure = ImportClosure(ALGORITHMS.parent)
+def write_code(stages: Path, closure: ImportClosure, destination: Path) -> None:
+    """Write `destination/STAGE.json` for each script in `stages`: the hash of each file that it uses."""
     for script in sorted(stages.glob("[!_]*.py")):
-        _write_hashes(stage_files(script, closure), destination / f"{script.stem}.json")
+        _write_hashes(stage_files(script, closure), closure.package, destination / f"{script.stem}.json")
 
 
 def compile_code(package: Path) -> None:
@@ -255,14 +253,13 @@ def compile_code(package: Path) -> None:
     compileall.compile_dir(package, quiet=2, force=True, invalidation_mode=by_contents)
 
 
-def _write_hashes(files: Iterable[Path], destination: Path) -> None:
-    hashes = {_in_project(path): digest(path) for path in files}
+def _write_hashes(files: Iterable[Path], package: Path, destination: Path) -> None:
+    hashes = {_in_project(path, package): code_hash(path) for path in files}
     destination.parent.mkdir(parents=True, exist_ok=True)
     replace_text(destination, json.dumps({"files": dict(sorted(hashes.items()))}, indent=1) + "\n")
 
 
-def _in_project(path: Path) -> str:
+def _in_project(path: Path, package: Path) -> str:
     """The path of a file of the package or of a stage script from the project, wherever that lies and by what links."""
-    package = ALGORITHMS.parent
     inside = PACKAGE / path.relative_to(package) if package in path.parents else Path("stages", path.name)
     return inside.as_posix()

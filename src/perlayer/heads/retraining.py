@@ -17,13 +17,12 @@ from perlayer.errors import UserError
 from perlayer.heads.held_out import sequence_losses
 from perlayer.heads.readouts import every_readout
 from perlayer.heads.settings import RetrainSettings
-from perlayer.loaded_code import digest
 from perlayer.losses.reading import Reading
 from perlayer.model.weights import READOUTS, load_model, readouts_file, save_weights, weights_file
 from perlayer.optim.groups import groups_at, peak_rates
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
-from perlayer.store import fresh_folder
+from perlayer.store import content_hash, fresh_folder
 from perlayer.training.estimate import Estimate
 from perlayer.training.frozen_backbone import FrozenBackbone
 from perlayer.training.layer_log import LayerLog
@@ -107,7 +106,7 @@ def retrain_heads(
     definition = {
         "recipe": dataclasses.asdict(recipe),
         "config": dataclasses.asdict(decoder.config),
-        "model": [digest(file(models / run)) for file in (weights_file, readouts_file)],
+        "model": [content_hash(file(models / run)) for file in (weights_file, readouts_file)],
     }
     scratch, checkpoints = resumable(work, session, definition)
     trainer = new_trainer(
