@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row
 from benchmarks.project import ROOT, SIZE
-from perlayer.loaded_code import digest
+from perlayer.code_hash import code_hash
 from perlayer.questions import connect, q1
 from perlayer.stage import TIMINGS
 
@@ -95,7 +95,7 @@ def stale(timing: Timing, root: Path) -> str | None:
         return f"timed at size {timing.size}"
     for name, found in timing.code.items():
         path = root / name
-        if not path.is_file() or digest(path) != found:
+        if not path.is_file() or code_hash(path) != found:
             return f"timed with another {name}"
     return None
 

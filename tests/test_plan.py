@@ -46,7 +46,7 @@ def test_an_imported_helper_counts(tmp_path):
 def test_plans_hold_hashes_and_are_the_same_every_time(tmp_path):
     runs = {run.residual: run for run in check_params(load())}.values()  # one of each design
     for name in ("first", "second"):
-        write_plans(runs, {}, tmp_path / name)
+        write_plans(runs, {}, ImportClosure(PACKAGE), tmp_path / name)
     for one in runs:
         first, second = (tmp_path / name / f"{one.name}.json" for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()

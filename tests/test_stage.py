@@ -1,7 +1,6 @@
 """A stage's errors are one line each, its time is written down, and nothing of that touches its outs."""
 
 import errno
-import hashlib
 import json
 import os
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from perlayer import errors, stage
+from perlayer.code_hash import code_hash
 from perlayer.errors import UserError
 
 PARAMS = "size: smoke\nrecipes: {smoke: {}}\nruns: {baseline: {seed: 3}}\n"
@@ -144,7 +144,7 @@ def test_writes_time_memory_size_and_code():
     assert size < timing["peak_memory_bytes"] < 1e12  # bytes: the process has held at least the array
     for module in (stage, errors):
         path = os.path.relpath(module.__file__)
-        assert timing["code"][path] == hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        assert timing["code"][path] == code_hash(Path(path))
 
 
 def test_the_code_of_a_stage_is_its_scripts_and_what_it_has_loaded(project):
@@ -155,7 +155,7 @@ def test_the_code_of_a_stage_is_its_scripts_and_what_it_has_loaded(project):
     environment = os.environ | {"PYTHONPATH": str(Path(stage.__file__).parents[1])}
     subprocess.run([sys.executable, "stages/toy.py"], env=environment, check=True)
     code = json.loads((stage.TIMINGS / "toy.json").read_text(encoding="utf-8"))["code"]
-    assert code["stages/toy.py"] == hashlib.sha256(script.read_bytes()).hexdigest()
+    assert code["stages/toy.py"] == code_hash(script)
     modules = {Path(path).name for path in set(code) - {"stages/toy.py", "stages/_run.py"}}
     assert modules >= {"__init__.py", "errors.py", "lifetimes.py", "loaded_code.py", "params.py", "stage.py"}
 

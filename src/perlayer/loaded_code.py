@@ -1,8 +1,7 @@
-"""Which files of this package the running process has loaded, and what they hold."""
+"""Which files of this package the running process has loaded."""
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from pathlib import Path
 
@@ -14,8 +13,3 @@ def loaded_files() -> dict[str, Path]:
         for name, module in sorted(sys.modules.items())
         if name.split(".")[0] == "perlayer" and getattr(module, "__file__", None)
     }
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

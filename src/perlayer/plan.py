@@ -2,9 +2,9 @@
 
 A stage runs again when those change and not when others do. DVC's dependencies cannot be conditional on a run's
 optional keys, and with every imported file of every stage among them DVC itself takes longer than many a stage. So a
-stage depends on two files that the plan writes: the hashes of what its script imports, and those of the residual design
-and the algorithms of its run. A file that comes out the same changes nothing. Beside its code, that of a
-run holds its rung, which DVC cannot find by the name that the run gives.
+stage depends on two files that the plan writes: the hashes of what its script uses, and those of the residual design
+and the algorithms of its run. A file that comes out the same changes nothing, and hashes are of code, not of comments.
+Beside its code, that of a run holds its rung, which DVC cannot find by the name that the run gives.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from perlayer.anatomy.settings import AnatomyRuns, AnatomySettings
 from perlayer.closure import ImportClosure
+from perlayer.code_hash import code_hash
 from perlayer.comparison import Rule
 from perlayer.data.settings import DataSettings
 from perlayer.depth.prompt_sets import chosen_prompts
@@ -34,13 +35,12 @@ from perlayer.depth.settings import (
 from perlayer.errors import UserError, at
 from perlayer.heads.settings import RetrainedRuns, RetrainSettings
 from perlayer.lens.settings import LensSettings, TunedLensSettings, TunedRuns
-from perlayer.loaded_code import digest
 from perlayer.model.config import ModelSettings
 from perlayer.model.published_settings import parse_published, read_published_config
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.params import check_keys, mapping_at, parse, recipe
 from perlayer.project import PACKAGE
-from perlayer.runs import ALGORITHMS, Run, TrainSettings, check_rungs, check_size, check_warmup, parse_recipe, parse_run
+from perlayer.runs import Run, TrainSettings, check_rungs, check_size, check_warmup, parse_recipe, parse_run
 from perlayer.store import replace_text
 
 SECTIONS = (
@@ -207,24 +207,22 @@ def run_files(run: Run, closure: ImportClosure) -> list[Path]:
 
 
 def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
-    """The files that a stage uses whatever its run: its script, how every stage starts, and all that these import."""
+    """The files that a stage uses whatever its run: its script, how every stage starts, and all that these use."""
     scripts = {script, script.with_name("_run.py")}
     return sorted(closure.of(scripts) | scripts)
 
 
-def write_plans(runs: Iterable[Run], rungs: Mapping[str, Any], destination: Path) -> None:
+def write_plans(runs: Iterable[Run], rungs: Mapping[str, Any], closure: ImportClosure, destination: Path) -> None:
     """Write `destination/RUN.json` for each run: its rung, and the hash of each of its own files by its path."""
-    closure = ImportClosure(ALGORITHMS.parent)
     for run in runs:
         rung = {} if run.rung is None else {"rung": rungs[run.rung]}
-        _write(destination / f"{run.name}.json", _hashes(run_files(run, closure)) | rung)
+        _write(destination / f"{run.name}.json", _hashes(run_files(run, closure), closure.package) | rung)
 
 
-def write_code(stages: Path, destination: Path) -> None:
-    """Write `destination/STAGE.json` for each script in `stages`: the SHA-256 of each file that it uses."""
-    closure = ImportClosure(ALGORITHMS.parent)
+def write_code(stages: Path, closure: ImportClosure, destination: Path) -> None:
+    """Write `destination/STAGE.json` for each script in `stages`: the hash of each file that it uses."""
     for script in sorted(stages.glob("[!_]*.py")):
-        _write(destination / f"{script.stem}.json", _hashes(stage_files(script, closure)))
+        _write(destination / f"{script.stem}.json", _hashes(stage_files(script, closure), closure.package))
 
 
 def compile_code(package: Path) -> None:
@@ -236,8 +234,8 @@ def compile_code(package: Path) -> None:
     compileall.compile_dir(package, quiet=2, force=True, invalidation_mode=by_contents)
 
 
-def _hashes(files: Iterable[Path]) -> dict[str, Any]:
-    hashes = {_in_project(path): digest(path) for path in files}
+def _hashes(files: Iterable[Path], package: Path) -> dict[str, Any]:
+    hashes = {_in_project(path, package): code_hash(path) for path in files}
     return {"files": dict(sorted(hashes.items()))}
 
 
@@ -246,8 +244,7 @@ def _write(destination: Path, said: Mapping[str, Any]) -> None:
     replace_text(destination, json.dumps(said, indent=1) + "\n")
 
 
-def _in_project(path: Path) -> str:
+def _in_project(path: Path, package: Path) -> str:
     """The path of a file of the package or of a stage script from the project, wherever that lies and by what links."""
-    package = ALGORITHMS.parent
     inside = PACKAGE / path.relative_to(package) if package in path.parents else Path("stages", path.name)
     return inside.as_posix()

@@ -14,9 +14,10 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from perlayer import params
+from perlayer.code_hash import code_hash
 from perlayer.errors import UserError, shortened
 from perlayer.lifetimes import alone, end_with_starter, own_temporary_folder
-from perlayer.loaded_code import digest, loaded_files
+from perlayer.loaded_code import loaded_files
 from perlayer.provenance import declared, record
 from perlayer.store import require_writable
 
@@ -142,4 +143,4 @@ def _code() -> dict[str, str]:
     """The hash of the stage script, of how it starts and of each loaded module, by its path from the working folder."""
     scripts = [getattr(sys.modules.get(name), "__file__", None) for name in ("__main__", "_run")]
     files = [*loaded_files().values(), *(Path(script) for script in scripts if script)]
-    return dict(sorted((os.path.relpath(file.resolve()), digest(file)) for file in files))
+    return dict(sorted((os.path.relpath(file.resolve()), code_hash(file)) for file in files))

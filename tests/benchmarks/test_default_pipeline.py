@@ -44,7 +44,7 @@ def test_stages_side_by_side_share_the_time(part, others, seconds):
 @pytest.fixture
 def project(tmp_path):
     """Two stages, of the same code, that were timed."""
-    (tmp_path / "code.py").write_text("one\n")
+    (tmp_path / "code.py").write_text("one  # a comment is none of it\n")
     (tmp_path / TIMINGS).mkdir(parents=True)
     write(tmp_path, "shard", start=1000.0, end=1060.0)
     write(tmp_path, "train@a", start=1070.0, end=1600.0)

@@ -29,4 +29,5 @@ CLOSURE = ImportClosure(PACKAGE)
 @functools.cache
 def imported(name):
     """Every project file that the stage's script imports, the script and its helpers included."""
-    return {path.relative_to(ROOT).as_posix() for path in stage_files(script(name), CLOSURE)}
+    files = [path for path in stage_files(script(name), CLOSURE) if path.suffix == ".py"]
+    return {path.relative_to(ROOT).as_posix() for path in files}

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):
             "\nruns:\n  mine: {residual: toy, readouts: none, seed: 0, toy: {half_life: 2}}\n",
         )
         finished.dvc("repro", "train@mine")
-        design.write_text(design.read_text() + "# changed\n")
+        design.write_text(design.read_text() + "CHANGED = True\n")
         finished.dvc("repro", "plan")
         assert changed(finished) >= {"train@mine"}
         assert not any(stage.startswith("train@") for stage in changed(finished) - {"train@mine"})
@@ -136,16 +137,76 @@ def test_a_new_design_or_algorithm_leaves_every_other_run_alone(finished):
         finished.dvc("checkout", "-q")
 
 
-def test_an_edit_of_a_figure_retrains_nothing(finished):
-    figure = next((finished.folder / "src/perlayer/report/figures").glob("final_loss*.py"))
-    text = figure.read_text()
-    figure.write_text(text + "\n# another colour\n")
-    try:
-        finished.dvc("repro", "plan")
-        assert changed(finished) == {"plot", "report"}
-    finally:
-        figure.write_text(text)
-        finished.dvc("repro", "plan")
+FIGURE = "src/perlayer/report/figures/noise_floor.py"
+WORDS = [  # files, and what of them becomes what
+    ("stages/train.py", '"""Train one', '"""Do train one'),
+    ("src/perlayer/training/run.py", "    recipe = recipe.of(run)\n", "    recipe = recipe.of(run)  # its own\n\n"),
+    ("src/perlayer/model/residual/sandwich.py", "\n\n\nclass", "\n\n\n\n# More words.\nclass"),
+    ("src/perlayer/algorithms/per_layer_loss/loss.py", "\n\n\ndef ", "\n\n\n# More words.\ndef "),
+    ("src/perlayer/questions/q1.py", "\n\nNAMES", "\n\n# More words.\nNAMES"),
+    (FIGURE, '    """The figure of what is present."""\n', ""),
+]
+
+
+@pytest.fixture
+def edited(finished):
+    """Edits files, and has them as they were in the end."""
+    yield lambda edits: [finished.edit(*edit) for edit in edits]
+    finished.command("git", "checkout", "-q", ".")
+    finished.dvc("checkout", "-q")
+
+
+def test_an_edit_of_comments_and_docstrings_runs_nothing(finished, edited):
+    edited(WORDS)
+    assert changed(finished) == {"plan"}
+    finished.dvc("repro", "plan")
+    assert changed(finished) == set()
+
+
+@pytest.mark.parametrize(
+    ("edit", "stages"),
+    [
+        ((FIGURE, "TITLE = ", "TITLE = 'Again: ' + "), {"plot", "report"}),
+        (("src/perlayer/warehouse/sql/gap.sql", "\n", "\n\n"), {"collect", "plot", "report"}),
+        (("src/perlayer/report/page.html.jinja", "<!doctype html>", "<!DOCTYPE html>"), {"report"}),
+    ],
+    ids=["figure", "SQL", "page"],
+)
+def test_an_edit_of_code_runs_what_uses_it(finished, edited, edit, stages):
+    edited([edit])
+    finished.dvc("repro", "plan")
+    assert changed(finished) == stages
+
+
+def test_another_name_of_a_local_variable_of_training_trains_anew(finished, edited):
+    edited([("src/perlayer/training/run.py", "totals", "sums")])
+    finished.dvc("repro", "plan")
+    trained = {f"train@{run}" for run in ("baseline", "separate")} | {"ladder@narrow-plain", "growth@growing"}
+    assert trained <= changed(finished) and not {"corpus", "tokenize", "shard", "collect"} & changed(finished)
+
+
+NOTING = """
+import os, sys
+
+log = os.open(os.environ["OPENED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+folders = tuple(os.path.join(os.getcwd(), folder, "") for folder in ("src", "stages"))
+
+def note(event, arguments):
+    if event == "open" and isinstance(arguments[0], str) and os.path.abspath(arguments[0]).startswith(folders):
+        os.write(log, f"{os.path.relpath(arguments[0])}\\n".encode())
+
+sys.addaudithook(note)
+"""
+
+
+@pytest.mark.parametrize("name", ["collect", "report"])
+def test_what_a_stage_opens_of_the_code_is_hashed(finished, tmp_path, name):
+    (tmp_path / "sitecustomize.py").write_text(NOTING)  # which every Python runs at its start
+    environment = {"PYTHONPATH": str(tmp_path), "OPENED": str(tmp_path / "opened"), "PYTHONDONTWRITEBYTECODE": "1"}
+    finished.command("python", f"stages/{name}.py", **environment)
+    opened = {file for file in (tmp_path / "opened").read_text().split("\n") if Path(file).suffix not in ("", ".pyc")}
+    hashed = json.loads((finished.folder / f"data/code/{name}.json").read_text())["files"]
+    assert any(file.endswith(".sql") for file in opened) and opened <= set(hashed)
 
 
 def test_experiments_change_one_choice_or_add_a_run(finished):

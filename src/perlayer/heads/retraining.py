@@ -18,7 +18,6 @@ from perlayer.heads.held_out import sequence_losses
 from perlayer.heads.readouts import every_readout
 from perlayer.heads.settings import RetrainSettings
 from perlayer.layer_metrics import LayerNumber, Series, layers_table
-from perlayer.loaded_code import digest
 from perlayer.losses.estimate import Estimate
 from perlayer.losses.reading import Reading
 from perlayer.model.weights import READOUTS, load_model, readouts_file, save_weights, weights_file
@@ -26,7 +25,7 @@ from perlayer.optim.groups import groups_at, peak_rates
 from perlayer.optim.hyperball import Hyperball
 from perlayer.optim.settings import OptimizerSettings
 from perlayer.runs import TrainSettings
-from perlayer.store import fresh_folder
+from perlayer.store import content_hash, fresh_folder
 from perlayer.tables import write_table
 from perlayer.training.frozen_backbone import FrozenBackbone
 from perlayer.training.layer_log import LayerLog
@@ -108,7 +107,7 @@ def retrain_heads(
     definition = {
         "recipe": dataclasses.asdict(recipe),
         "config": dataclasses.asdict(decoder.config),
-        "model": [digest(file(models / run)) for file in (weights_file, readouts_file)],
+        "model": [content_hash(file(models / run)) for file in (weights_file, readouts_file)],
     }
     scratch, checkpoints = resumable(work, session, definition)
     trainer = new_trainer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+from importlib import resources
 from pathlib import Path
 
 import duckdb
@@ -13,7 +14,7 @@ from perlayer.questions.claims import write_claims
 from perlayer.questions.question import Question, state
 from perlayer.warehouse import database
 
-FOLDER = Path(__file__).parent
+FOLDER = resources.files("perlayer.questions")
 SOURCES = "QFDA"  # the letters of keys, in the order in which the page has them
 
 __all__ = ["QUESTIONS", "Question", "connect", "state"]

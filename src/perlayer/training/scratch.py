@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from perlayer.code_hash import code_hash
 from perlayer.errors import shortened
-from perlayer.loaded_code import digest, loaded_files
+from perlayer.loaded_code import loaded_files
 
 SCRATCH = Path(".perlayer/scratch")
 DEFINITION = "definition.json"
@@ -24,7 +25,7 @@ def described(definition: dict[str, Any]) -> dict[str, Any]:
     Args:
         definition: everything else that could change what the run computes, as JSON values.
     """
-    return {**definition, "code": {name: digest(path) for name, path in loaded_files().items()}}
+    return {**definition, "code": {name: code_hash(path) for name, path in loaded_files().items()}}
 
 
 def scratch_folder(run: str, definition: dict[str, Any]) -> Path:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from graphlib import TopologicalSorter
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from perlayer.store import MANIFEST, read_manifest, verified_files
 from perlayer.tables import schema_of, table_of
 from perlayer.warehouse.tables import TABLES
 
-SQL = Path(__file__).parent / "sql"
+SQL = resources.files("perlayer.warehouse") / "sql"
 READ = re.compile(r"\b(?:FROM|JOIN|UNPIVOT) +(\w+)|[( ]'(\w+)'")  # what a view reads, by way of a macro, too
 Fill = Callable[[duckdb.DuckDBPyConnection, Path], None]
 # Those that the page asks for dozens of numbers: in a database they are tables, as to plan one takes DuckDB 60 ms.
