@@ -324,7 +324,9 @@ class _Table:
         by_part: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         for row in rows:
             smallest = rule.smallest_effect if row.smallest_effect is None else row.smallest_effect
-            row = replace(row.bounded(rule.confidence), smallest_effect=smallest, step=row.step or 0.0, paired=bool(row.paired))
+            row = replace(
+                row.bounded(rule.confidence), smallest_effect=smallest, step=row.step or 0.0, paired=bool(row.paired)
+            )
             by_part[row.question, row.claim][row.part].append(row)
         self.claims = {key: [self._part(rows) for rows in parts.values()] for key, parts in by_part.items()}
         self.values = np.array([math.fsum(runs.values()) / len(runs) for runs in self.runs])

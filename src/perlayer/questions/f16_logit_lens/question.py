@@ -30,7 +30,7 @@ QUESTION = Question(
         ),
         PublishedClaim(
             "tuned_closer",
-            "Below the last layer the tuned lens lies closer to the final output than the logit lens, KL(final || lens)",
+            "Below the last layer the tuned lens lies closer to the output than the logit lens, KL(final || lens)",
             "at every layer (Belrose 2023)",
         ),
     ),

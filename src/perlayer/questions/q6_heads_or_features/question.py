@@ -25,7 +25,7 @@ QUESTION = Question(
         ),
         PublishedClaim(
             "probes_barely_move",
-            "Probes: retraining moves every layer below the last, up or down, by less than its gap to the separate heads",
+            "Probes: retraining moves every layer below the last by less than its gap to the separate heads",
             "the probes barely move (300m)",
         ),
         PublishedClaim(
@@ -38,7 +38,7 @@ QUESTION = Question(
         "yes": "The gap is in the features: heads retrained on finished layers leave more than half of it.",
         "no": "The gap is in the heads: retraining them closes more than half of it.",
         "no effect": "Retraining closes just about half of the gap.",
-        "undecided": "Whether the gap is in the heads or in the features takes more seeds whose readouts are retrained.",
+        "undecided": "Whether the gap is in the heads or in the features takes more seeds that are retrained.",
         "not run": "Probes and separate heads have not both been retrained yet.",
     },
     numbers_title="Held-out loss by layer before and after retraining",
