@@ -10,7 +10,7 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
-from perlayer.questions import Question
+from perlayer.questions.question import Question
 from perlayer.runs import rung_size
 from perlayer.warehouse.collect import collect
 
@@ -95,7 +95,7 @@ def in_memory(
     runs: dict[str, dict[str, Any]] = RUNS,
     rungs: dict[str, int] = RUNGS,
     ladder_runs: dict[str, dict[str, Any]] = LADDER_RUNS,
-    question: Question | None = None,
+    question: Question | tuple[Question, ...] = (),
 ) -> duckdb.DuckDBPyConnection:
     """The views over the results of some runs at the size in use and on the ladder, and the claims of `question`."""
     on_ladder = ladder(rungs, ladder_runs)
@@ -103,10 +103,8 @@ def in_memory(
     losses += [row for run, (rung, keys) in on_ladder.items() for row in rows(run, keys, rung)]
     every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in on_ladder.items()}
     sections = {rung: {"model": {"layers": layers}} for rung, layers in rungs.items()}
-    connection = made_up.in_memory(losses, every, LAYERS, question, sections)
-    for size, parameters in PARAMETERS.items():
-        connection.execute("UPDATE runs SET backbone_parameters = ? WHERE size = ?", [parameters, size])
-    return connection
+    ends = {run: {"backbone_parameters": PARAMETERS[keys.get("rung", "nano")]} for run, keys in every.items()}
+    return made_up.in_memory(losses, every, LAYERS, question, sections, ends)
 
 
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> None:

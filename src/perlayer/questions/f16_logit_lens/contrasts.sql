@@ -4,7 +4,7 @@
 WITH
 layers AS (
     SELECT unnest(range(1, layers + 1)) AS layer, layers AS last
-    FROM (SELECT max(layers) AS layers FROM recipe_runs WHERE full_depth)
+    FROM (SELECT greatest(max(layers), 2) AS layers FROM recipe_runs WHERE full_depth)
 ),
 -- Probes leave the backbone as it is: of a seed that is plain with and without them one is read.
 plain AS (

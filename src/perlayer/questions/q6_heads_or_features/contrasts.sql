@@ -3,7 +3,7 @@
 WITH
 layers AS (
     SELECT unnest(range(1, layers + 1)) AS layer, layers AS last
-    FROM (SELECT max(layers) AS layers FROM recipe_runs WHERE full_depth)
+    FROM (SELECT greatest(max(layers), 2) AS layers FROM recipe_runs WHERE full_depth)
 ),
 setups AS (SELECT unnest(['probes', 'separate']) AS setup),
 -- A layer that nothing has read has no run.
