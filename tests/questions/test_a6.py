@@ -49,3 +49,40 @@ def test_one_seed_decides_only_what_is_exact():
 
 def test_without_runs_nothing_has_run():
     assert judge(seeds=()) == dict.fromkeys(ALL, "not run")
+
+
+OTHERS = {
+    "heads": (None, 0, made_up_growth.GROWTH | {"readouts": "separate"}, 100, 2.0, []),
+    "dropping": (None, 0, made_up_growth.GROWTH | {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
+    "pre_ln": (None, 0, {"residual": "pre_ln", "readouts": "probes"}, 100, 4.0, []),
+    "pre_ln_grown": (None, 0, made_up_growth.GROWTH | {"residual": "pre_ln"}, 100, 4.5, [(1, 0.6), (51, 1.0)]),
+}
+
+
+def test_growth_stands_beside_uniform_training_of_its_design():
+    with made_up_growth.in_memory(made_up_growth.RUNS | OTHERS, QUESTION) as connection:
+        spent = dict(connection.execute("SELECT run, compute FROM growth_runs").fetchall())
+        effects = connection.execute(
+            """SELECT budget, method, "group", uniform_group, seeds, uniform_seeds, round(val_loss - uniform_loss, 6)
+            FROM growth_effects ORDER BY ALL"""
+        ).fetchall()
+    assert spent == {
+        "baseline": 100, "probes_seed_1": 100, "short": 80, "grown": 80, "grown_seed_1": 80, "grown_half": 30,
+        "pre_ln": 100, "pre_ln_grown": 80,
+    }  # fmt: skip
+    assert effects == [
+        ("equal compute", "six stages", "grown", "short", 2, 1, 0.18),
+        ("equal steps", "six stages", "grown", "baseline", 2, 2, 0.18),
+        ("equal steps", "six stages, Pre-LN", "pre_ln_grown", "pre_ln", 1, 1, 0.5),
+        ("half the budget", "six stages", "grown_half", "baseline", 1, 2, 0.35),
+    ]
+
+
+@pytest.mark.parametrize(("steps", "half"), [(34, False), (35, True), (65, True), (66, False)])
+def test_half_the_budget_is_about_half(steps, half):
+    runs = {
+        "baseline": made_up_growth.RUNS["baseline"],
+        "grown": (None, 0, made_up_growth.GROWTH | {"steps": steps}, steps, 3.4, []),
+    }
+    with made_up_growth.in_memory(runs, QUESTION) as connection:
+        assert connection.execute("SELECT budget FROM growth_effects").fetchall() == [("half the budget",)] * half

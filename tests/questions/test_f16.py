@@ -11,7 +11,7 @@ ERROR = 0.001
 
 
 def judge(lens=LENS, heads=2.5, tuned=0.5, seeds=range(5)):
-    """The verdicts where a lens reads these losses, separate heads one of `heads`, and a tuned lens diverges by `tuned`."""
+    """The verdicts where a lens reads these losses, separate heads `heads`, and a tuned lens diverges by `tuned`."""
     rows, runs = [], {}
     for seed in seeds:
         runs |= {

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import made_up_results as made_up
-import pandas as pd
-import pytest
 
 from perlayer.questions.question import Question
-from perlayer.runs import rung_size
-from perlayer.warehouse.collect import collect
 
 LAYERS = made_up.LAYERS
 PROBES = {"residual": "sandwich", "readouts": "probes"}
@@ -105,34 +100,3 @@ def in_memory(
     sections = {rung: {"model": {"layers": layers}} for rung, layers in rungs.items()}
     ends = {run: {"backbone_parameters": PARAMETERS[keys.get("rung", "nano")]} for run, keys in every.items()}
     return made_up.in_memory(losses, every, LAYERS, question, sections, ends)
-
-
-def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> None:
-    """Write the results of some runs as training would."""
-    tables = {f"runs/{run}": rows(run, keys) for run, keys in runs.items()}
-    for run, (rung, keys) in ladder(rungs, LADDER_RUNS).items():
-        tables[f"runs/{run}"] = rows(run, keys, rung)
-    for place, losses in tables.items():
-        last = losses[0]
-        size = last["size"] if last["size"] == "nano" else rung_size("nano", last["size"])
-        losses.append({**last, "metric": "parameters", "value": PARAMETERS[last["size"]], "step": 0})
-        usual = {"step": 1, "tokens": 10, "other_layer": None, "split": "train", "metric": "loss"}
-        table = pd.DataFrame([{**usual, **row, "size": size} for row in losses])
-        made_up.write_table(metrics_dir / place / "layers.parquet", table)
-
-
-def params(runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> dict[str, Any]:
-    """What params.yaml would say."""
-    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in ladder(rungs, LADDER_RUNS).items()}
-    sections = {rung: {"model": {"layers": RUNGS[rung]}} for rung in rungs}
-    return {**made_up.params(every), "lens": {"tuned": []}, "published": {}, "retrain_heads": {"runs": []},
-        "routing": {"runs": []}, "rungs": sections}  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def multi_token_dir(tmp_path_factory) -> Path:
-    """The tables that `collect` makes of all of these runs."""
-    metrics = tmp_path_factory.mktemp("multi_token")
-    write(metrics, RUNS, RUNGS)
-    collect(params(RUNS, RUNGS), metrics, metrics / "warehouse")
-    return metrics / "warehouse"
