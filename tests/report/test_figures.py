@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 
+from perlayer import questions
 from perlayer.report.figures import (
     FIGURES,
     final_loss_by_layer,
@@ -37,7 +38,7 @@ def drawn(supervision_dir, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def connection(warehouse_dir):
-    with database.connect(warehouse_dir) as connection:
+    with questions.connect(warehouse_dir) as connection:
         yield connection
 
 
