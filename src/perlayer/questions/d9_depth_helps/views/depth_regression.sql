@@ -40,7 +40,7 @@ SELECT scope, runs, depths, widths, by_depth,
     CASE WHEN degrees_of_freedom > 0
         THEN sqrt(greatest(unexplained, 0) / degrees_of_freedom / spread) END AS by_depth_standard_error,
     degrees_of_freedom, CASE WHEN widths > 1 THEN loss_by_width - by_depth * depth_by_width END AS by_width,
-    loss - by_depth * depth - coalesce(by_width * width, 0) AS intercept, 1 - unexplained / of_loss AS r_squared
+    loss - by_depth * depth - coalesce(by_width * width, 0) AS intercept, 1 - unexplained / nullif(of_loss, 0) AS r_squared
 FROM solved;
 COMMENT ON VIEW depth_regression IS 'Final training loss of plain models of the sandwich design by depth and width: ordinary least squares on their binary logarithms';
 COMMENT ON COLUMN depth_regression.scope IS 'Which runs: those of the size in use, or with rungs';
