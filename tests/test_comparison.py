@@ -247,6 +247,18 @@ def test_an_interval_that_is_given_is_turned_by_its_coefficient():
     )
 
 
+@pytest.mark.parametrize("degrees, quantile", [(None, 2.575829), (5, 4.032143), (3, math.inf)])
+def test_a_standard_error_is_turned_into_an_interval(degrees, quantile):
+    """Quantiles of the normal distribution and of Student's t, from tables; three degrees of freedom decide nothing."""
+    (row,) = given(0.5, 0.5, 0.5)
+    row = replace(row, low=None, high=None, standard_error=0.1, degrees_of_freedom=degrees)
+    (found,) = judged([row]).contrasts
+    ends = (0.5 - 0.1 * quantile, 0.5 + 0.1 * quantile) if degrees != 3 else (None, None)
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-6)
+    with pytest.raises(UserError, match="what they cover"):
+        replace(row, covers=None)
+
+
 def test_a_claim_whose_runs_are_missing_is_not_run():
     rows = contrast((1, "a", made_up(1.0, 0.01, 5), "pool"))
     there, absent = rows[0], replace(rows[0], group="b", run=None, value=None, pool=None)

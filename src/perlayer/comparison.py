@@ -24,6 +24,8 @@ side. The `contrasts.sql` of a question returns a row for each run of each group
 | low, high       | optional: the interval of value, over text or against random controls (`perlayer.intervals`), at   |
 |                 | the confidence of the rule; value itself, twice, where it is exact. The part is this single row    |
 | covers          | with low and high: what the interval covers: text, random controls, nothing                        |
+| standard_error  | in place of low and high, what tells them: the interval is Student's, or normal without            |
+|                 | degrees_of_freedom                                                                                 |
 
 Rows of a part agree in side, threshold, smallest_effect and paired, those of a group in it in pool and step. Each part
 has a row, also where nothing has run.
@@ -84,6 +86,8 @@ class Row:
     low: float | None = None
     high: float | None = None
     covers: str | None = None
+    standard_error: float | None = None
+    degrees_of_freedom: float | None = None
 
     def __post_init__(self):
         self.expect(self.side in SIDES, f"a side, one of {', '.join(SIDES)}", self.side)
@@ -96,8 +100,8 @@ class Row:
             fits = size if number is None else math.isfinite(number) and not (size and number < 0)
             self.expect(fits, f"a number as {name} of {self.run}", number)
         if self.given:
-            ends = (self.low, self.high)
-            self.expect(None not in ends and self.low <= self.high, "low and high, in this order", ends)
+            ends = (self.low, self.high) if self.standard_error is None else (-self.standard_error, self.standard_error)
+            self.expect(None not in ends and ends[0] <= ends[1], "low and high, in this order", ends)
             self.expect(self.covers is not None, "beside low and high what they cover", self.covers)
         else:
             self.expect(self.pool is not None, f"a pool for {self.run}", self.pool)
@@ -109,7 +113,18 @@ class Row:
     @property
     def given(self) -> bool:
         """Whether it brings its interval."""
-        return self.low is not None or self.high is not None
+        return self.low is not None or self.high is not None or self.standard_error is not None
+
+    def bounded(self, confidence: float) -> Row:
+        """The same with the ends of its interval where it has a standard error."""
+        from scipy.special import stdtrit  # what only asks does not wait for it
+
+        if self.standard_error is None or not self.measured:
+            return self
+        degrees = math.inf if self.degrees_of_freedom is None else self.degrees_of_freedom
+        told = self.standard_error if degrees >= LEAST_DEGREES else math.inf
+        half = float(stdtrit(min(degrees, 1e9), (1 + confidence) / 2)) * told if told else 0.0
+        return replace(self, low=self.value - half, high=self.value + half)
 
     def expect(self, condition: bool, expected: str, found: object) -> None:
         """Raise `UserError` unless `condition` holds."""
@@ -309,7 +324,9 @@ class _Table:
         by_part: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         for row in rows:
             smallest = rule.smallest_effect if row.smallest_effect is None else row.smallest_effect
-            row = replace(row, smallest_effect=smallest, step=row.step or 0.0, paired=bool(row.paired))
+            row = replace(
+                row.bounded(rule.confidence), smallest_effect=smallest, step=row.step or 0.0, paired=bool(row.paired)
+            )
             by_part[row.question, row.claim][row.part].append(row)
         self.claims = {key: [self._part(rows) for rows in parts.values()] for key, parts in by_part.items()}
         self.values = np.array([math.fsum(runs.values()) / len(runs) for runs in self.runs])

@@ -1,7 +1,6 @@
-"""The figures of what layers are made of, and of growth training."""
+"""The figures of what layers are made of."""
 
 import made_up_anatomy
-import made_up_growth
 import made_up_results as made_up
 import pytest
 from drawn import settled, texts, titles
@@ -9,7 +8,6 @@ from made_up_anatomy import PROFILE, anatomy
 from matplotlib.colors import to_rgba
 
 from perlayer.report.figures import (
-    growth,
     layer_importance,
     manipulations,
     recovery,
@@ -101,49 +99,6 @@ def test_manipulations_are_lines_over_their_strength(connection):
     assert {"to zero", "to random weights"} <= set(texts(figure))
 
 
-def test_growth_stands_beside_uniform_training():
-    with made_up_growth.in_memory() as connection:
-        table = growth.data(connection)
-        curves = table[table["budget"].isna()].set_index("run")
-        assert curves.loc["grown", "compute"] == 80 and curves.loc["baseline", "compute"] == 100
-        assert set(table["budget"].dropna()) == set(growth.BUDGETS)
-        figure = settled(growth, connection)
-    left, right = figure.axes
-    ends = {end for ends in left.collections for end in offsets(ends)}
-    assert {(100.0, 3.0), (80.0, 3.2), (30.0, 3.4)} <= ends
-    assert {"uniform", "six stages"} <= set(texts(figure)) and titles(figure) == ["Loss", "Growth minus uniform"]
-    singles = [offsets(dots) for dots in right.collections if len(dots.get_offsets())]
-    assert sorted(height for _, height in singles[0]) == pytest.approx([0.16, 0.2])
-
-
-def test_each_way_of_growth_has_a_look_of_its_own():
-    stages = [{"layers": [1], "share": share} for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
-    grown = {
-        f"grown_{number}": ("growth", 0, {"growth": {"stages": [stage]}}, 100, 3.1 + 0.1 * number, [(1, 0.8)])
-        for number, stage in enumerate(stages)
-    }
-    grown |= {"baseline": made_up_growth.RUNS["baseline"], "seed_1": made_up_growth.RUNS["probes_seed_1"]}
-    with made_up_growth.in_memory(grown) as connection:
-        figure = settled(growth, connection)
-    (legend,) = figure.legends
-    looks = {(line.get_color(), line.get_marker()) for line in legend.get_lines()}
-    assert len(legend.get_texts()) == len(looks) == 6  # and uniform training
-    left, right = figure.axes
-    ends = {round(height, 6) for dots in left.collections for _, height in offsets(dots)}
-    assert ends == {3.0, 3.1, 3.2, 3.3, 3.4, 3.5}
-    differences = {round(height, 6) for dots in right.collections for _, height in offsets(dots)}
-    assert differences >= {0.1, 0.2, 0.3, 0.4, 0.5}
-
-
-def test_growth_beside_two_longer_trainings_is_drawn_beside_each():
-    runs = made_up_growth.RUNS | {"longer": ("growth", 0, {"steps": 81}, 81, 3.0, [])}
-    with made_up_growth.in_memory(runs) as connection:
-        table = growth.data(connection)
-    equal = table[table["budget"] == "equal compute"].sort_values("baseline_steps")
-    assert list(equal["baseline_steps"]) == [80, 81]  # one row a pair
-    assert list(equal["mean_difference"]) == pytest.approx([0.15, 0.2]) == list(equal["difference"])
-
-
 def test_recovery_says_what_is_missing(gather):
     run = {"baseline": made_up.RUNS["baseline"]}
     for profile, said in (
@@ -187,22 +142,17 @@ def test_figures_without_models_say_so(gather):
     with database.connect(gather({}, made_up.RUNS)) as connection:
         for module in MODULES:
             assert "No finished model has been taken apart yet." in texts(settled(module, connection))
-        assert "No growth training is here yet." in texts(settled(growth, connection))
 
 
-@pytest.mark.parametrize("module", [*MODULES, growth])
+@pytest.mark.parametrize("module", MODULES)
 def test_panels_do_not_overlap_or_leave_the_figure(connection, module):
-    if module is growth:
-        with made_up_growth.in_memory() as grown:
-            figure = settled(module, grown)
-    else:
-        figure = settled(module, connection)
+    figure = settled(module, connection)
     boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
     for number, box in enumerate(boxes):
         assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1 and figure.bbox.y0 - 1 <= box.y0
         assert not any(box.shrunk(0.97, 0.97).overlaps(other) for other in boxes[number + 1 :])
 
 
-@pytest.mark.parametrize("module", [*MODULES, growth])
+@pytest.mark.parametrize("module", MODULES)
 def test_captions_and_titles_are_sentences(module):
     assert module.CAPTION.endswith(".") and "  " not in module.CAPTION and not module.TITLE.endswith(".")

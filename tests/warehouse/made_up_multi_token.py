@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import made_up_results as made_up
-import pandas as pd
-import pytest
 
-from perlayer.questions import Question
-from perlayer.runs import rung_size
-from perlayer.warehouse.collect import collect
+from perlayer.questions.question import Question
 
 LAYERS = made_up.LAYERS
 PROBES = {"residual": "sandwich", "readouts": "probes"}
@@ -32,7 +27,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "multi_token_seed_1": {**PROBES, "seed": 1, **SEQUENTIAL, **FUTURE},
     "multi_token_parallel": {**PROBES, "seed": 0, **PARALLEL, **FUTURE},
 }
-RUNG_RUNS = {
+LADDER_RUNS = {
     f"{name}_seed_{seed}" if seed else name: {**PLAIN, "seed": seed, **keys}
     for name, keys in (("plain", {}), ("multi_token", {"multi_token_prediction": {"weight": 0.3}}))
     for seed in (0, 1, 2)
@@ -86,55 +81,22 @@ def rows(run: str, definition: dict[str, Any], rung: str | None = None) -> list[
     return [{"run": run, "size": rung or "nano", **dict(zip(names, one))} for one in read]
 
 
-def every_rung(rungs: dict[str, int], runs: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """The rung and the keys of each run at each rung, by its name in the results."""
+def ladder(rungs: dict[str, int], runs: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The rung and the keys of each run of a ladder, by its name in the results."""
     return {f"{rung}_{run}": (rung, keys) for rung in rungs for run, keys in runs.items()}
 
 
 def in_memory(
     runs: dict[str, dict[str, Any]] = RUNS,
     rungs: dict[str, int] = RUNGS,
-    rung_runs: dict[str, dict[str, Any]] = RUNG_RUNS,
-    question: Question | None = None,
+    ladder_runs: dict[str, dict[str, Any]] = LADDER_RUNS,
+    question: Question | tuple[Question, ...] = (),
 ) -> duckdb.DuckDBPyConnection:
-    """The views over the results of some runs at the size in use and at rungs, and the claims of `question`."""
-    at_rungs = every_rung(rungs, rung_runs)
+    """The views over the results of some runs at the size in use and on the ladder, and the claims of `question`."""
+    on_ladder = ladder(rungs, ladder_runs)
     losses = [row for run, keys in runs.items() for row in rows(run, keys)]
-    losses += [row for run, (rung, keys) in at_rungs.items() for row in rows(run, keys, rung)]
-    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in at_rungs.items()}
+    losses += [row for run, (rung, keys) in on_ladder.items() for row in rows(run, keys, rung)]
+    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in on_ladder.items()}
     sections = {rung: {"model": {"layers": layers}} for rung, layers in rungs.items()}
-    connection = made_up.in_memory(losses, every, LAYERS, question, sections)
-    for size, parameters in PARAMETERS.items():
-        connection.execute("UPDATE runs SET backbone_parameters = ? WHERE size = ?", [parameters, size])
-    return connection
-
-
-def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> None:
-    """Write the results of some runs as training would."""
-    tables = {f"runs/{run}": rows(run, keys) for run, keys in runs.items()}
-    for run, (rung, keys) in every_rung(rungs, RUNG_RUNS).items():
-        tables[f"runs/{run}"] = rows(run, keys, rung)
-    for place, losses in tables.items():
-        last = losses[0]
-        size = last["size"] if last["size"] == "nano" else rung_size("nano", last["size"])
-        losses.append({**last, "metric": "parameters", "value": PARAMETERS[last["size"]], "step": 0})
-        usual = {"step": 1, "tokens": 10, "other_layer": None, "split": "train", "metric": "loss"}
-        table = pd.DataFrame([{**usual, **row, "size": size} for row in losses])
-        made_up.write_table(metrics_dir / place / "layers.parquet", table)
-
-
-def params(runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> dict[str, Any]:
-    """What params.yaml would say."""
-    every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in every_rung(rungs, RUNG_RUNS).items()}
-    sections = {rung: {"model": {"layers": RUNGS[rung]}} for rung in rungs}
-    return {**made_up.params(every), "lens": {"tuned": []}, "published": {}, "retrain_heads": {"runs": []},
-        "routing": {"runs": []}, "rungs": sections}  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def multi_token_dir(tmp_path_factory) -> Path:
-    """The tables that `collect` makes of all of these runs."""
-    metrics = tmp_path_factory.mktemp("multi_token")
-    write(metrics, RUNS, RUNGS)
-    collect(params(RUNS, RUNGS), metrics, metrics / "warehouse")
-    return metrics / "warehouse"
+    ends = {run: {"backbone_parameters": PARAMETERS[keys.get("rung", "nano")]} for run, keys in every.items()}
+    return made_up.in_memory(losses, every, LAYERS, question, sections, ends)

@@ -5,7 +5,6 @@ import re
 import statistics
 
 import made_up_anatomy
-import made_up_growth
 import made_up_results as made_up
 import pandas as pd
 import pytest
@@ -152,89 +151,6 @@ def test_a_model_of_two_layers_has_its_other_numbers():
         found = dict(rows(connection, "SELECT statistic, value FROM anatomy_statistics"))
     assert found["all_replaced"] == pytest.approx(nats(6)) and found["first_component_excess"] == pytest.approx(0)
     assert not {"third_over_one", "delta_correlation", "recovery_rank_correlation"} & set(found)
-
-
-def test_growth_stands_beside_uniform_training_of_its_seed():
-    with made_up_growth.in_memory() as connection:
-        spent = dict(rows(connection, "SELECT run, compute FROM growth_runs"))
-        pairs = rows(connection, "SELECT budget, run, baseline, difference FROM growth_pairs ORDER BY budget, run")
-        found = rows(
-            connection,
-            """SELECT budget, way, run, steps, compute, baseline_steps, baseline_compute, pairs, val_loss,
-                baseline_loss, mean_difference, standard_error, noise FROM growth_effects""",
-        )
-        effects = {row[0]: row[1:] for row in found}
-    assert spent == {
-        "baseline": 100, "probes_seed_1": 100, "short": 80, "grown": 80, "grown_seed_1": 80, "grown_half": 30,
-    }  # fmt: skip
-    assert [row[:3] for row in pairs] == [
-        ("equal compute", "grown", "short"),
-        ("equal steps", "grown", "baseline"),
-        ("equal steps", "grown_seed_1", "probes_seed_1"),
-        ("half the budget", "grown_half", "baseline"),
-    ]
-    assert [row[3] for row in pairs] == pytest.approx([0.15, 0.2, 0.16, 0.4])
-    *of_runs, loss, baseline, difference, error, noise = effects["equal steps"]
-    assert of_runs == ["six stages", "grown", 100, 80, 100, 100, 2]
-    assert (loss, baseline, difference) == pytest.approx((3.23, 3.05, 0.18))
-    assert error == pytest.approx(0.02)  # of 0.2 and 0.16
-    assert noise == pytest.approx(0.1)  # uniform runs of 100 updates end 0.1 apart, which is more than three errors
-
-
-def test_growth_beside_other_supervision_is_not_growth_alone():
-    growth = made_up_growth.GROWTH
-    others = {
-        "heads": (None, 0, growth | {"readouts": "separate"}, 100, 2.0, []),
-        "dropping": (None, 0, growth | {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
-        "dropping_alone": (None, 0, {"layer_dropout": {"most": 0.1}}, 100, 2.0, []),
-    }
-    with made_up_growth.in_memory(made_up_growth.RUNS | others) as connection:
-        assert not set(others) & {run for (run,) in rows(connection, "SELECT run FROM growth_runs")}
-
-
-def test_growth_stands_beside_uniform_training_of_its_own_design_and_depth():
-    growth = made_up_growth.GROWTH
-    others = {
-        "pre_ln": (None, 0, {"residual": "pre_ln", "readouts": "probes"}, 100, 4.0, []),
-        "pre_ln_grown": (None, 0, growth | {"residual": "pre_ln"}, 100, 4.5, [(1, 0.6), (51, 1.0)]),
-        "shallow": (None, 0, {"layers": 3}, 100, 5.0, []),
-        "shallow_seed_1": (None, 1, {"layers": 3}, 100, 5.2, []),
-        "shallow_grown": (None, 0, growth | {"layers": 3}, 100, 5.75, [(1, 0.6), (51, 1.0)]),
-    }
-    with made_up_growth.in_memory(made_up_growth.RUNS | others) as connection:
-        found = rows(connection, "SELECT run, way, baseline, difference FROM growth_pairs ORDER BY way")
-        pairs = [row[1:] for row in found if row[0] in others]
-        noise = dict(rows(connection, "SELECT way, noise FROM growth_effects WHERE budget = 'equal steps'"))
-    assert pairs == [
-        ("six stages, 3 layers", "shallow", pytest.approx(0.75)),
-        ("six stages, Pre-LN", "pre_ln", pytest.approx(0.5)),
-    ]
-    # what counts as noise is how far uniform runs of that design and depth end apart; one run tells nothing
-    assert noise == {
-        "six stages": pytest.approx(0.1), "six stages, 3 layers": pytest.approx(0.2), "six stages, Pre-LN": None,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("steps", "half"), [(34, False), (35, True), (65, True), (66, False)])
-def test_half_the_budget_is_about_half(steps, half):
-    runs = {
-        "baseline": made_up_growth.RUNS["baseline"],
-        "grown": (None, 0, made_up_growth.GROWTH | {"steps": steps}, steps, 3.4, []),
-    }
-    with made_up_growth.in_memory(runs) as connection:
-        assert rows(connection, "SELECT budget FROM growth_pairs") == [("half the budget",)] * half
-
-
-def test_growth_beside_two_longer_trainings_has_an_effect_for_each():
-    """At equal compute, within 2 %, with two uniform trainings of 80 and 81 updates."""
-    runs = made_up_growth.RUNS | {"longer": (None, 0, {"steps": 81}, 81, 3.0, [])}
-    with made_up_growth.in_memory(runs) as connection:
-        found = rows(
-            connection,
-            """SELECT baseline_steps, pairs, mean_difference FROM growth_effects WHERE budget = 'equal compute'
-            ORDER BY baseline_steps""",
-        )
-    assert found == [(80, 1, pytest.approx(0.15)), (81, 1, pytest.approx(0.2))]
 
 
 def test_of_the_runs_of_a_seed_one_that_has_been_taken_apart_stands_for_all():

@@ -12,9 +12,10 @@ SETUPS = """(
 
 HEADS_OR_FEATURES = """
 SELECT avg(probes_change) AS probes_change, avg(separate_change) AS separate_change,
-    CASE WHEN avg(gap_before) > avg(noise) THEN 1 - avg(gap_after) / avg(gap_before) END AS gap_closed
+    CASE WHEN avg(probes_before - separate_before) > 0
+        THEN 1 - avg(probes_after - separate_after) / avg(probes_before - separate_before) END AS gap_closed
 FROM retrained_gap
-WHERE residual = 'sandwich' AND NOT last
+WHERE layer < (SELECT max(layer) FROM retrained_gap)
 """
 # Probes leave the backbone as it is, so a run with probes stands for the baseline where only it has been read.
 LENSES = """

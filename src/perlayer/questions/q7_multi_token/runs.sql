@@ -1,5 +1,6 @@
 -- The runs of the question: those with multi-token prediction, and plain ones whose layers are read by probes.
-SELECT run, CASE WHEN way IS NULL THEN 'plain' ELSE way END AS later_tokens, runs.seed, runs.layers, runs.present
-FROM recipe_runs AS runs LEFT JOIN (SELECT run, way FROM multi_token_runs) USING (run)
-WHERE runs.residual = 'sandwich' AND full_depth AND (way IS NOT NULL OR readouts = 'probes' AND standard)
-ORDER BY way IS NOT NULL, way, seed, run
+SELECT run, coalesce(multi_token, 'plain') AS later_tokens, seed, layers, present
+FROM recipe_runs
+WHERE residual = 'sandwich' AND full_depth
+    AND (changes = 'multi_token_prediction' AND readouts IN ('none', 'probes') OR readouts = 'probes' AND standard)
+ORDER BY multi_token IS NOT NULL, multi_token, seed, run

@@ -31,8 +31,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
             SELECT run, size, rung, seed, layers, round(log2(backbone_parameters / layers) / 2, 6) AS width,
                 final_loss AS loss
             FROM runs
-            WHERE present AND final_loss IS NOT NULL AND residual = 'sandwich' AND readouts IN ('none', 'probes')
-                AND standard
+            WHERE present AND final_loss IS NOT NULL AND residual = 'sandwich' AND plain
             QUALIFY row_number() OVER (PARTITION BY size, layers, seed ORDER BY readouts, ema, run) = 1
         )
         SELECT run, size, seed, layers, pow(2, width) AS width_scale, loss,

@@ -16,27 +16,26 @@ if TYPE_CHECKING:
 TITLE = "Held-out loss by layer before and after the readouts are retrained"
 CAPTION = (
     "Left: the loss of the readouts that training left (hollow, dashed) and of the same readouts retrained on the "
-    "frozen layers (filled, solid). Right: what retraining changes, with three standard errors over held-out "
-    "sequences, and for comparison the gap between probes and separate heads (squares), before and after. The grey "
-    "band is what seeds change: the greatest spread of held-out losses at that layer in either setup and of the last "
-    "layer of plain runs. The right axis is linear near zero and logarithmic beyond."
+    "frozen layers (filled, solid). Right: what retraining changes, and for comparison the gap between probes and "
+    "separate heads (squares), before and after; bars across the marks are the intervals by which claims are judged, "
+    "where there are some. The right axis is linear near zero and logarithmic beyond."
 )
 SHOWN = ("probes", "separate")
-COLUMNS = [
-    "layer",
-    *(f"{setup}_{what}" for setup in SHOWN for what in ("before", "after", "change", "standard_error")),
-    "gap_before",
-    "gap_after",
-    "closed",
-    "noise",
-]
 GAPS = {"gap_before": ("gap before", "--", "white"), "gap_after": ("gap after", "-", "#222222")}
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a layer: losses of both setups, what retraining changes, and the gap between them."""
     return connection.execute(
-        f"SELECT {', '.join(COLUMNS)} FROM retrained_gap WHERE residual = 'sandwich' ORDER BY layer"
+        """SELECT retrained_gap.*, probes_before - separate_before AS gap_before,
+            probes_after - separate_after AS gap_after, change.low AS separate_change_low,
+            change.high AS separate_change_high, gap.low AS gap_after_low, gap.high AS gap_after_high
+        FROM retrained_gap
+        LEFT JOIN contrasts AS change
+            ON change.question = 'Q6' AND change.claim = 'separate_higher' AND change.part = format('layer {}', layer)
+        LEFT JOIN contrasts AS gap
+            ON gap.question = 'Q6' AND gap.claim = 'probes_worse' AND gap.part = format('layer {}', layer)
+        ORDER BY layer"""
     ).df()
 
 
@@ -85,34 +84,26 @@ def _draw_changes(axes: Axes, table: pd.DataFrame, setups: list[str]) -> list[tu
     """Draw what retraining changes beside the gap; returns the labels of the lines."""
     import seaborn
 
-    noise = table["noise"] if table["noise"].notna().any() else table["noise"].fillna(0)
-    axes.fill_between(table["layer"], -noise, noise, color="#bbbbbb", alpha=0.4, linewidth=0)
     axes.axhline(0, color="#222222", linewidth=0.8)
     labels, values = [], []
-    for setup in setups:
-        label, colour, marker = style.SETUPS[setup]
-        mine = table.dropna(subset=[f"{setup}_change"])
-        change = mine[f"{setup}_change"]
-        seaborn.lineplot(
-            mine, x="layer", y=f"{setup}_change", color=colour, marker=marker, markersize=5.5, markeredgewidth=0,
-            errorbar=None, ax=axes,
-        )  # fmt: skip
-        errors = 3 * mine[f"{setup}_standard_error"]
-        axes.errorbar(mine["layer"], change, errors, fmt="none", ecolor=colour, elinewidth=1, capsize=3)
-        labels.append((mine["layer"].iloc[0], change.iloc[0], label, colour))
-        values += [change - errors, change + errors]
+    looks = {
+        f"{setup}_change": (style.SETUPS[setup][0], style.SETUPS[setup][1], {"marker": style.SETUPS[setup][2]})
+        for setup in setups
+    }
     for column, (label, dashes, face) in GAPS.items():
+        squares = {"marker": "s", "markerfacecolor": face, "markeredgecolor": "#222222", "linestyle": dashes}
+        looks[column] = (label, "#222222", squares)
+    for column, (label, colour, look) in looks.items():
         mine = table.dropna(subset=[column])
         if mine.empty:
             continue
-        seaborn.lineplot(
-            mine, x="layer", y=column, color="#222222", marker="s", markersize=5, markerfacecolor=face,
-            markeredgecolor="#222222", markeredgewidth=0.9, linestyle=dashes, linewidth=1.1, errorbar=None, ax=axes,
-        )  # fmt: skip
-        labels.append((mine["layer"].iloc[0], mine[column].iloc[0], label, "#222222"))
-        values.append(mine[column])
-    least, greatest = min(part.min() for part in values), max(part.max() for part in values)
+        seaborn.lineplot(mine, x="layer", y=column, color=colour, markersize=5, errorbar=None, ax=axes, **look)
+        if f"{column}_low" in mine:
+            axes.vlines(mine["layer"], mine[f"{column}_low"], mine[f"{column}_high"], color=colour, linewidth=1)
+        labels.append((mine["layer"].iloc[0], mine[column].iloc[0], label, colour))
+        values.append(mine.filter(regex=f"^{column}(_low|_high)?$"))
+    least, greatest = min(part.min().min() for part in values), max(part.max().max() for part in values)
     axes.set(title="What retraining changes, beside the gap", ylabel="Difference (nats per token)")
     style.layer_ticks(axes, table["layer"], room=0.36)
-    style.difference_scale(axes, min(least, -noise.max()), max(greatest, noise.max()), float(noise.min()))
+    style.difference_scale(axes, least, greatest, None)
     return labels

@@ -36,7 +36,6 @@ READINGS = {
 # Ways of multi-token prediction, in the order in which they are drawn, and the single pairs of runs behind a mean.
 WAY_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#AA4499", "#E69F00", "#56B4E9")
 WAY_MARKERS = ("D", "^", "v", "s", "P", "X")
-SINGLE_PAIR = {"s": 14, "alpha": 0.6, "linewidth": 0, "zorder": 3}
 PNG_DPI = 160
 TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
@@ -342,13 +341,6 @@ def empty_figure(sentence: str) -> Figure:
     figure.set_layout_engine("none")
     figure.text(0.5, 0.5, sentence, ha="center", va="center", color="#555555", wrap=True)
     return figure
-
-
-def with_seeds(table: pd.DataFrame, pairs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The rows of `table`, beside them a column seed_N a seed with the difference of the pair of that seed."""
-    single = pairs.pivot_table(index=keys, columns="seed", values="difference")
-    single.columns = [f"seed_{seed}" for seed in single.columns]
-    return table.join(single, on=keys)
 
 
 def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:

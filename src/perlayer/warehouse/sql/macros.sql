@@ -46,7 +46,7 @@ CREATE MACRO design_name(residual) AS coalesce(
     replace(residual, '_', ' ')
 );
 
--- How DeepSeek-V3 predicts the token after next, as view multi_token_runs names it.
+-- How DeepSeek-V3 predicts the token after next, as the column `multi_token` of runs has it.
 CREATE MACRO deepseek_v3() AS 'sequential, depth 1, weight 0.3';
 
 -- What a setup of a residual design and a depth is called.

@@ -3,16 +3,13 @@ WITH ends AS (
     SELECT run, layer, max(tokens) AS tokens,
         max(value) FILTER (metric = 'loss' AND step = 0) AS before,
         max_by(value, step) FILTER (metric = 'loss') AS after,
-        max_by(value, step, 2) FILTER (metric = 'loss') AS latest,
-        max_by(step, step, 2) FILTER (metric = 'loss') AS steps,
         max_by(value, step) FILTER (metric = 'change') AS change,
         max_by(value, step) FILTER (metric = 'change_standard_error') AS standard_error
     FROM layer_metrics
     WHERE readout = 'retrained' AND split = 'val' AND ahead = 1 AND other_layer IS NULL
     GROUP BY run, layer
 )
-SELECT run, layer, readout, before, after, change, standard_error, tokens,
-    latest[1] - latest[2] AS last_move, steps[1] - steps[2] AS last_steps
+SELECT run, layer, readout, before, after, change, standard_error, tokens
 FROM ends LEFT JOIN held_out USING (run, layer);
 COMMENT ON VIEW retraining IS 'Readouts retrained on the frozen layers of a finished run, by held-out loss';
 COMMENT ON COLUMN retraining.layer IS 'The layer, from 1';
@@ -22,5 +19,3 @@ COMMENT ON COLUMN retraining.after IS 'Loss of the retrained readout, nats per t
 COMMENT ON COLUMN retraining.change IS 'After minus before: above 0 retraining has made it worse';
 COMMENT ON COLUMN retraining.standard_error IS 'Standard error of the change over held-out sequences';
 COMMENT ON COLUMN retraining.tokens IS 'Tokens of the retraining';
-COMMENT ON COLUMN retraining.last_move IS 'The last loss minus that at the evaluation before: how far retraining still was from standing still';
-COMMENT ON COLUMN retraining.last_steps IS 'How many updates lie between those two evaluations';
