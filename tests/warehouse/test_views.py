@@ -123,57 +123,31 @@ def test_no_spread_from_one_backbone():
     ]
     connection = made_up.in_memory(rows, runs)
     assert connection.execute("FROM noise_floor").fetchall() == []
-    assert connection.execute("SELECT run, runs, spread FROM seed_spread").fetchall() == [("separate", 2, 0.5)]
 
 
-def test_paired_differences_and_their_standard_error(connection):
-    found = {row[0]: row[1:] for row in connection.execute("FROM paired").fetchall()}
-    assert {run: row[:4] for run, row in found.items()} == {
-        "probes": ("baseline", 6, "head", 1),
-        "separate": ("baseline", 6, "head", 3),
-        "shared": ("baseline", 6, "head", 3),
-        "shared_stop_gradient": ("baseline", 6, "head", 1),
-    }
-    for setup in ("separate", "shared"):
-        pairs = [made_up.GAPS[setup][6] + made_up.SETUP_SEEDS.get((setup, seed), 0.0) for seed in (0, 1, 2)]
-        difference, error = found[setup][4:]
-        assert difference == pytest.approx(statistics.mean(pairs))
-        assert error == pytest.approx(statistics.stdev(pairs) / 3**0.5)
-    assert found["probes"][4:] == (0.0, None)
-    assert found["shared_stop_gradient"][4:] == (pytest.approx(0.12), None)
+def test_costs_are_those_of_every_setup_beside_the_baseline(connection):
+    found = {row[0]: row[1:] for row in connection.execute("SELECT run, baseline, seeds, cost FROM costs").fetchall()}
+    assert found.keys() == {"separate", "shared", "shared_stop_gradient"}
+    for setup, (baseline, seeds, cost) in found.items():
+        mine = [seed for seed in made_up.SEEDS if f"{setup}_seed_{seed}" in made_up.RUNS or seed == 0]
+        ends = [made_up.final({**made_up.RUNS[setup], "seed": seed}, 6) for seed in mine]
+        plain = statistics.mean(made_up.ORDINARY[6] + seed for seed in made_up.SEEDS.values())
+        assert (baseline, seeds, cost) == ("baseline", len(mine), pytest.approx(statistics.mean(ends) - plain))
 
 
-def test_paired_compares_the_same_design_depth_seed_and_readout():
+def test_costs_compare_the_same_design_and_depth():
     plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
     runs = {
         "baseline": plain,
-        "probes": {**plain, "readouts": "probes"},
         "shallow": {**plain, "layers": 1},
         "pre_ln": {**plain, "residual": "pre_ln"},
-        "deep_probes": {**plain, "readouts": "probes", "layers": 3},
-        "dropping": {**plain, "readouts": "probes", "layer_dropout": {"most": 0.1}},
-        "other_seed": {**plain, "readouts": "probes", "layer_dropout": {"most": 0.1}, "seed": 7},
         "pre_ln_separate": {**plain, "residual": "pre_ln", "readouts": "separate"},
         "shallow_shared": {**plain, "readouts": "shared", "layers": 1},
     }
-    head = {"baseline": 1.0, "probes": 1.0, "pre_ln": 3.0, "dropping": 1.25, "other_seed": 9.0, "pre_ln_separate": 3.5}
-    probe = {"probes": 2.0, "deep_probes": 8.0, "dropping": 2.75, "other_seed": 9.0}
-    rows = [{"run": run, "layer": 2, "value": value} for run, value in head.items()]
-    rows += [{"run": run, "layer": 1, "readout": "probe", "value": value} for run, value in probe.items()]
-    rows += [{"run": "shallow", "layer": 1, "value": 5.0}, {"run": "shallow_shared", "layer": 1, "value": 5.125}]
-    rows += [{"run": "pre_ln_separate", "layer": 1, "readout": "separate", "value": 4.0}]
-    found = (
-        made_up.in_memory(rows, runs)
-        .execute("SELECT run, baseline, layer, readout, difference FROM paired ORDER BY ALL")
-        .fetchall()
-    )
-    assert found == [
-        ("dropping", "baseline", 2, "head", 0.25),
-        ("dropping", "probes", 1, "probe", 0.75),
-        ("pre_ln_separate", "pre_ln", 2, "head", 0.5),
-        ("probes", "baseline", 2, "head", 0.0),
-        ("shallow_shared", "shallow", 1, "head", 0.125),
-    ]
+    losses = {"baseline": 1.0, "shallow": 5.0, "pre_ln": 3.0, "pre_ln_separate": 3.5, "shallow_shared": 5.125}
+    rows = [{"run": run, "layer": runs[run].get("layers", 2), "value": value} for run, value in losses.items()]
+    found = made_up.in_memory(rows, runs).execute("SELECT run, baseline, cost FROM costs ORDER BY ALL").fetchall()
+    assert found == [("pre_ln_separate", "pre_ln", 0.5), ("shallow_shared", "shallow", 0.125)]
 
 
 def test_ordinary_models_keep_to_their_design():
@@ -191,7 +165,7 @@ def test_ordinary_models_keep_to_their_design():
 
 
 OF_TRAINING = [
-    "final_loss", "curves", "groups", "ordinary", "gap", "noise_floor", "seed_spread", "paired", "setups", "held_out",
+    "final_loss", "curves", "groups", "ordinary", "gap", "noise_floor", "costs", "setups", "held_out",
 ]  # fmt: skip
 
 
@@ -211,10 +185,10 @@ WATCHED = {
 def test_gradients_leave_every_other_view_and_the_runs_as_they_are(connection, warehouse_dir, gather):
     folder = gather(WATCHED, analysed=made_up.analyses())
     with database.connect(folder) as watched:
-        for table in ["runs", *database.VIEWS]:
+        for table in ["runs", *database.all_views({})]:
             rows = watched.execute(f"FROM {table} ORDER BY ALL").fetchall()
             expected = connection.execute(f"FROM {table} ORDER BY ALL").fetchall()
-            empty = (*made_up.OF_LATER_TOKENS, *made_up.OF_GROWTH, *made_up.OF_PROMPTS, "design_spread")
+            empty = (*made_up.OF_LATER_TOKENS, *made_up.OF_GROWTH, *made_up.OF_PROMPTS)
             assert bool(rows) != (table in empty), table
             assert rows != expected if table == "gradient_cosines" else rows == expected, table
     headlines = [json.loads((path.parent / "headline.json").read_text()) for path in (folder, warehouse_dir)]

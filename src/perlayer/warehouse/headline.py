@@ -32,9 +32,9 @@ WHERE place = 1 AND layer < layers
 """
 # Of every way to supervise the layers, and of separate heads at every depth, what the last layer pays.
 SUPERVISION = """
-SELECT CASE WHEN full_depth THEN run ELSE format('separate_{}_layers', layers) END AS name, difference
+SELECT CASE WHEN full_depth THEN run ELSE format('separate_{}_layers', layers) END AS name, cost
 FROM supervision
-WHERE residual = 'sandwich' AND difference IS NOT NULL
+WHERE residual = 'sandwich' AND cost IS NOT NULL
     AND (full_depth AND NOT standard OR NOT full_depth AND standard AND readouts = 'separate')
 ORDER BY full_depth DESC, layers, run
 """
@@ -51,8 +51,8 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
 
     `baseline`: final training loss and noise floor (spread) of the last layer. `early_layers`: mean gap of the first
     half of the layers to ordinary models of their depth. `last_layer`: what each setup costs the last layer against
-    the baseline of the same seed, with its standard error over seeds. `heads_or_features`, below the last layer: by how
-    much retraining changes probes and separate heads on average, and what share of the gap between them it closes.
+    the baseline, means over seeds. `heads_or_features`, below the last layer: by how much retraining changes probes and
+    separate heads on average, and what share of the gap between them it closes.
     `lenses`, below the last layer: how far lenses on the baseline lie from its output, mean KL(final output || lens).
     `supervision`: what every other way to supervise the layers costs the last one, and separate heads at other depths;
     by held-out loss where layers are dropped in training.
@@ -76,13 +76,11 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
         WHERE layer <= layers / 2 GROUP BY ALL ORDER BY ALL"""
     ).fetchall():
         numbers["early_layers"][readouts] = gap
-    for readouts, difference, error in connection.execute(
-        f"""SELECT readouts, difference, standard_error FROM paired JOIN {SETUPS} USING (run)
-        WHERE layer = layers AND readouts <> 'probes' ORDER BY ALL"""
-    ).fetchall():
-        numbers["last_layer"][readouts] = difference
-        if error is not None:
-            numbers["last_layer"][f"{readouts}_standard_error"] = error
+    numbers["last_layer"] = dict(
+        connection.execute(
+            f"SELECT readouts, cost FROM costs JOIN {SETUPS} USING (run) WHERE cost IS NOT NULL ORDER BY ALL"
+        ).fetchall()
+    )
     numbers["heads_or_features"] = _present(connection.execute(HEADS_OR_FEATURES))
     numbers["lenses"] = _present(connection.execute(LENSES))
     numbers["supervision"] = dict(connection.execute(SUPERVISION).fetchall())

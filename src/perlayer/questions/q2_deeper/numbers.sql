@@ -1,7 +1,6 @@
--- Final training loss of the last layer by depth, nats per token: of the plain model and of that with separate heads of
--- the lowest seed; their mean difference in pairs of one seed; what counts as noise in it.
-SELECT layers AS depth, ordinary.loss AS plain, supervision.loss AS separate, difference, standard_error, seeds AS pairs,
-    noise
-FROM supervision LEFT JOIN ordinary USING (residual, layers)
+-- Final training loss of the last layer by depth, nats per token, means over seeds: of the plain model, of that with
+-- separate heads, and the second minus the first with its interval, from the table contrasts.
+SELECT layers AS depth, baseline_loss AS plain, loss AS separate, cost, low, high, supervision.seeds
+FROM supervision LEFT JOIN contrasts ON question = 'Q2' AND part = format('{} layers', layers)
 WHERE residual = 'sandwich' AND readouts = 'separate' AND standard
 ORDER BY layers

@@ -1,7 +1,7 @@
 -- Final training losses in nats per token, means over seeds: of the last layer of the plain model, read by probes after
 -- layer 1 and after the middle layer, and with separate heads there and at the last layer. Columns that end in
--- _minus_baseline are those minus that of the sandwich design; those that end in _noise say what counts as noise in it.
--- seeds: of the plain model and with separate heads. What the heads cost, in pairs of one seed, stands under Q4.
+-- _minus_baseline are those minus that of the sandwich design. seeds: of the plain model and with separate heads. What the
+-- heads cost stands under Q4.
 WITH places AS (
     SELECT *, layer = layers AS last, layer = 1 AND layers > 1 AS first_layer,
         layer = (layers + 1) // 2 AND layers > 1 AS middle
@@ -10,7 +10,6 @@ WITH places AS (
 SELECT design,
     max(mean) FILTER (readouts = 'probes' AND last) AS plain_last,
     max(difference) FILTER (readouts = 'probes' AND last) AS last_minus_baseline,
-    max(noise) FILTER (readouts = 'probes' AND last) AS last_noise,
     max(mean) FILTER (readouts = 'probes' AND first_layer) AS probes_first,
     max(difference) FILTER (readouts = 'probes' AND first_layer) AS first_minus_baseline,
     max(mean) FILTER (readouts = 'probes' AND middle) AS probes_middle,
@@ -19,7 +18,6 @@ SELECT design,
     max(mean) FILTER (readouts = 'separate' AND middle) AS separate_middle,
     max(mean) FILTER (readouts = 'separate' AND last) AS separate_last,
     max(difference) FILTER (readouts = 'separate' AND last) AS separate_last_minus_baseline,
-    max(noise) FILTER (readouts = 'separate' AND last) AS separate_last_noise,
     concat_ws(' and ', max(runs) FILTER (readouts = 'probes' AND last), max(runs) FILTER (readouts = 'separate' AND last))
         AS seeds
 FROM places

@@ -3,7 +3,7 @@
 SELECT run, readouts, seed, layers, present
 FROM recipe_runs
 WHERE residual = 'sandwich' AND full_depth
-    AND (plain OR run IN (SELECT run FROM ways))
+    AND (plain OR weighting IS NOT NULL)
 QUALIFY row_number() OVER (
     PARTITION BY CASE WHEN readouts IN ('none', 'probes') THEN 'plain' ELSE seed_group END
     ORDER BY present DESC, seed, readouts, ema, run

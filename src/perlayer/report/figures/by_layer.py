@@ -20,9 +20,8 @@ GREY = "#9a9a9a"
 # What the captions of those figures say of both panels.
 PANELS = (
     "Left: final training loss of the run of the lowest seed. Right: the same minus the ordinary model of that depth, "
-    "and at the last layer the mean difference from the baseline of the same seed: bars are three standard errors "
-    "where there are three pairs or more, and a point without them is one seed, to be held against the grey band, the "
-    "noise floor of the last layer. The right axis is linear near zero and logarithmic beyond."
+    "and at the last layer the mean over seeds minus that of the baseline. The right axis is linear near zero and "
+    "logarithmic beyond."
 )
 
 
@@ -50,7 +49,8 @@ def shown(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
 def absent(connection: duckdb.DuckDBPyConnection, where: str) -> str:
     """A note of the ways that the condition picks and no run of which has results, by their run of the lowest seed."""
     rows = connection.execute(
-        f"""SELECT min_by(run, row(seed, run)) AS run FROM ways WHERE residual = 'sandwich' AND full_depth AND ({where})
+        f"""SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
+        WHERE weighting IS NOT NULL AND residual = 'sandwich' AND full_depth AND ({where})
         GROUP BY readouts, seed_group HAVING NOT bool_or(present) ORDER BY run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
@@ -59,18 +59,18 @@ def absent(connection: duckdb.DuckDBPyConnection, where: str) -> str:
 def losses(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
     """One row a run and layer: its loss, and what it is above the ordinary model of that depth.
 
-    The last layer is compared with the baseline of the same seed instead, as a mean over pairs.
+    The last layer is compared with the baseline instead, as means over seeds.
     """
     return connection.execute(
         f"""WITH lines AS (
-            SELECT run AS line, run, difference FROM supervision
+            SELECT run AS line, run, cost FROM supervision
             WHERE residual = 'sandwich' AND full_depth AND ({where})
             UNION ALL
             SELECT 'probes', run, NULL FROM setups
             WHERE residual = 'sandwich' AND setup = 'probes' AND run = lead
         )
         SELECT line, layer, final_loss.loss,
-            CASE WHEN layer = runs.layers THEN coalesce(difference, final_loss.loss - ordinary.loss)
+            CASE WHEN layer = runs.layers THEN coalesce(cost, final_loss.loss - ordinary.loss)
                 ELSE final_loss.loss - ordinary.loss END AS gap
         FROM lines JOIN final_loss USING (run) JOIN recipe_runs AS runs USING (run)
         LEFT JOIN ordinary ON ordinary.residual = 'sandwich' AND ordinary.layers = layer
@@ -110,19 +110,16 @@ def draw(connection: duckdb.DuckDBPyConnection, where: str, looks: Mapping[str, 
         for axes, column in ((left, "loss"), (right, "gap")):
             seaborn.lineplot(mine, x="layer", y=column, errorbar=None, ax=axes, **look.keywords())
         labels.append((mine["layer"].iloc[0], mine["loss"].iloc[0], look.label, look.colour))
-    for way in shown(connection, f"({where}) AND seeds >= 3").itertuples():  # the last layer is a mean over seeds
-        bar = {"ecolor": looks[way.run].colour, "elinewidth": 1.2, "capsize": 3}
-        right.errorbar(way.layers, way.difference, way.noise, fmt="none", **bar)
     left.set(title="Loss", ylabel="Final training loss (nats per token)")
     style.layer_ticks(left, rows["layer"], room=0.42)
     gaps = rows["gap"].dropna()
     if gaps.empty:
         style.say(right, "No run stands beside an ordinary model yet.")
     else:
-        floor = style.draw_floor(right, connection)
+        right.axhline(0, color="#222222", linewidth=0.8)
         right.set(title="Minus the ordinary model of that depth", ylabel="Difference (nats per token)")
         style.layer_ticks(right, rows["layer"])
-        style.difference_scale(right, gaps.min(), gaps.max(), floor)
+        style.difference_scale(right, gaps.min(), gaps.max(), None)
     style.add_note(figure, absent(connection, where))
     style.label_lines(left, labels, side="left")
     return figure

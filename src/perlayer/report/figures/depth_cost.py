@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 TITLE = "What separate heads cost models of growing depth"
 CAPTION = (
     "Left: final training loss read after each layer, one line a depth, ending at that model's last layer; squares "
-    "are plain models with as many layers. Right: the last layer minus the plain model of the same depth and seed; "
-    "bars are three standard errors where there are three pairs or more, and the grey band is the noise floor of a "
-    "single pair, from plain runs of the recipe's depth. Depth is logarithmic."
+    "are plain models with as many layers. Right: the last layer minus the plain model of the same depth, means over "
+    "seeds, with the interval that the claim is judged by. Depth is logarithmic."
 )
 SEPARATE = "residual = 'sandwich' AND readouts = 'separate' AND standard"
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a depth: the last layer plain and with separate heads, difference, noise, and the loss of every layer."""
+    """One row a depth: the last layer plain and with separate heads, cost with interval, and every layer."""
     costs = _costs(connection).set_index("depth")
     rows = _layers(connection).pivot_table(index="depth", columns="layer", values="loss")
     rows.columns = [f"layer_{layer}" for layer in rows.columns]
@@ -33,8 +32,9 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
 
 def _costs(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     return connection.execute(
-        f"""SELECT layers AS depth, ordinary.loss AS plain, supervision.loss AS separate, difference, noise, seeds
-        FROM supervision LEFT JOIN ordinary USING (residual, layers) WHERE {SEPARATE} ORDER BY layers"""
+        f"""SELECT layers AS depth, baseline_loss AS plain, loss AS separate, cost, low, high, supervision.seeds
+        FROM supervision LEFT JOIN contrasts ON question = 'Q2' AND part = format('{{}} layers', layers)
+        WHERE {SEPARATE} ORDER BY layers"""
     ).df()
 
 
@@ -54,11 +54,11 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     figure = style.new_figure(10.5, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
     _draw_layers(left, rows, connection, palette)
-    paired = costs.dropna(subset="difference")
-    if paired.empty:
-        style.say(right, "None stands beside a plain model of its depth and seed yet.")
+    beside = costs.dropna(subset="cost")
+    if beside.empty:
+        style.say(right, "None stands beside a plain model of its depth yet.")
     else:
-        _draw_costs(right, paired, connection, palette)
+        _draw_costs(right, beside, palette)
     style.add_note(figure, _absent(connection))
     # Named where they begin, since they end on top of each other.
     starts = [(depth, *start) for depth, start in rows.groupby("depth")[["layer", "loss"]].first().iterrows()]
@@ -85,15 +85,14 @@ def _draw_layers(axes: Axes, rows: pd.DataFrame, connection: duckdb.DuckDBPyConn
         axes.legend(frameon=False, loc="upper right")
 
 
-def _draw_costs(axes: Axes, costs: pd.DataFrame, connection: duckdb.DuckDBPyConnection, palette: dict) -> None:
-    style.draw_floor(axes, connection)
-    axes.plot(costs["depth"], costs["difference"], color="#999999", linewidth=1.2, zorder=2)
+def _draw_costs(axes: Axes, costs: pd.DataFrame, palette: dict) -> None:
+    axes.axhline(0, color="#222222", linewidth=0.8)
+    axes.plot(costs["depth"], costs["cost"], color="#999999", linewidth=1.2, zorder=2)
     for row in costs.itertuples():
-        if row.seeds >= 3:
-            axes.errorbar(row.depth, row.difference, row.noise, fmt="none", ecolor=palette[row.depth], capsize=3)
-        axes.scatter(row.depth, row.difference, color=[palette[row.depth]], marker="D", s=42, zorder=3)
+        axes.plot([row.depth, row.depth], [row.low, row.high], color=palette[row.depth], linewidth=1.2)
+        axes.scatter(row.depth, row.cost, color=[palette[row.depth]], marker="D", s=42, zorder=3)
         axes.annotate(
-            f"{row.difference:+.3f}", (row.depth, row.difference), (0, 9), textcoords="offset points", ha="center",
+            f"{row.cost:+.3f}", (row.depth, row.cost), (6, 6), textcoords="offset points",
             path_effects=style.halo(), zorder=4,
         )  # fmt: skip
     axes.set(title="Last layer minus the plain model", xlabel="Layers", ylabel="Difference (nats per token)")
@@ -118,7 +117,7 @@ def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     rows = connection.execute(
         f"""SELECT min_by(run, row(seed, readouts, run)) AS run FROM recipe_runs
         WHERE residual = 'sandwich' AND standard AND readouts IN ('none', 'probes', 'separate')
-            AND layers IN (SELECT layers FROM ways WHERE {SEPARATE})
+            AND layers IN (SELECT layers FROM recipe_runs WHERE {SEPARATE})
         GROUP BY layers, readouts = 'separate' HAVING NOT bool_or(present) ORDER BY layers, run"""
     ).fetchall()
     return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""

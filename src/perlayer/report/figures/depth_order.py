@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 TITLE = "Whether loss falls with depth, in every residual design"
 CAPTION = (
     "Above, one panel a residual design: held-out loss of its plain models after each layer, means over seeds, by what "
-    "reads them: probes all held-out text, lenses its first sequences, as many as lens.sequences says. Rings mark "
-    "layers that end above the one before by more than the noise. The loss axis is logarithmic. Below: Kendall's tau "
-    "of layer and loss, -1 where every layer lowers it; in the grey part the order is no clearer than chance makes (as "
-    "few rising pairs have a probability of 0.05 or more in a random order)."
+    "reads them: probes all held-out text, lenses its first sequences, as many as lens.sequences says. The loss axis "
+    "is logarithmic. Below: Kendall's tau of layer and loss, a point a seed, -1 where every layer lowers the loss; in "
+    "the grey part the order is no clearer than chance makes (as few rising pairs have a probability of 0.05 or more "
+    "in a random order)."
 )
 COLUMNS = 5
 LOOKS = {  # label, colour, marker, dashes
@@ -27,19 +27,17 @@ LOOKS = {  # label, colour, marker, dashes
     "logit_lens": style.READINGS["logit_lens"],
     "tuned_lens": style.READINGS["tuned_lens"],
 }
-RING = {"marker": "o", "markersize": 8, "linestyle": "", "markerfacecolor": "none", "color": "#222222"}
 # AttnRes beside the baseline, then the rest.
 PLACE = "CASE WHEN residual = 'sandwich' THEN 0 WHEN starts_with(residual, 'attnres') THEN 1 ELSE 2 END"
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a design, readout and layer, with tau and p of the whole line."""
+    """One row a design, readout, seed and layer, with tau of the whole line."""
     return connection.execute(
-        f"""SELECT residual, design_name(residual) AS design, readout, layer, loss, steps.runs, rise, noise,
-            coalesce(rise > noise, false) AS rises, tau, rising, pairs, p, chance
-        FROM depth_steps AS steps LEFT JOIN depth_order USING (residual, readout)
+        f"""SELECT residual, design_name(residual) AS design, readout, seed, layer, loss, tau, rising, pairs, chance
+        FROM depth_losses LEFT JOIN depth_order USING (residual, readout, run, seed)
         ORDER BY {PLACE}, design_place(residual), residual,
-            array_position(['probes', 'logit_lens', 'tuned_lens'], readout), layer"""
+            array_position(['probes', 'logit_lens', 'tuned_lens'], readout), seed, layer"""
     ).df()
 
 
@@ -69,15 +67,11 @@ def _draw_losses(figure: SubFigure, table: pd.DataFrame) -> None:
             if line.empty:
                 continue
             seaborn.lineplot(line, x="layer", y="loss", errorbar=None, ax=axes, **_look(readout))
-            risen = line[line["rises"]]
-            axes.scatter(risen["layer"], risen["loss"], s=60, facecolors="none", edgecolors="#222222", zorder=4)
         style.layer_ticks(axes, mine["layer"], ticks=7)
         style.outer_labels(axes, "Layer", "Held-out loss\n(nats per token)")
     style.log_scale(axes, (1, 1.5, 2, 3, 4, 5, 6, 8), minor=False)
-    axes.set_ylim(table["loss"].min() / 1.08, table["loss"].max() * 1.08)  # room for rings
+    axes.set_ylim(table["loss"].min() / 1.05, table["loss"].max() * 1.05)
     handles = [Line2D([], [], label=LOOKS[name][0], **_look(name)) for name in LOOKS if name in set(table["readout"])]
-    if table["rises"].any():
-        handles.append(Line2D([], [], label="above the layer before, beyond the noise", **RING))
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
 
 
@@ -89,14 +83,13 @@ def _look(readout: str) -> dict[str, object]:
 
 def _draw_tau(figure: SubFigure, table: pd.DataFrame) -> None:
     axes = figure.subplots()
-    ends = table.dropna(subset="tau").drop_duplicates(["design", "readout"])
+    ends = table.dropna(subset="tau").drop_duplicates(["design", "readout", "seed"])
     if ends.empty:
         style.say(axes, "It takes two layers to speak of an order.")
         return
     designs = list(dict.fromkeys(table["design"]))
-    deepest = ends.loc[ends["pairs"].idxmax()]
-    # Half a pair below: tau takes no value in between.
-    axes.axhspan(deepest["chance"] - 1 / deepest["pairs"], 1.1, color="#bbbbbb", alpha=0.4, linewidth=0)
+    chance = ends["chance"].fillna(-1.1).iloc[0]  # of three layers or fewer no order is clearer
+    axes.axhspan(chance, 1.1, color="#bbbbbb", alpha=0.4, linewidth=0)
     for shift, readout in zip((-0.18, 0.0, 0.18), LOOKS):
         mine = ends[ends["readout"] == readout]
         _, colour, marker, _ = LOOKS[readout]
@@ -114,7 +107,7 @@ def _absent(connection: duckdb.DuckDBPyConnection) -> str:
     rows = connection.execute(
         """SELECT design_name(residual) FROM recipe_runs WHERE full_depth AND standard
             AND readouts IN ('none', 'probes') AND residual NOT IN (
-                SELECT residual FROM depth_steps WHERE readout IN ('probes', 'logit_lens')
+                SELECT residual FROM depth_losses WHERE readout IN ('probes', 'logit_lens')
                 GROUP BY residual HAVING count(DISTINCT readout) = 2
             )
         GROUP BY residual ORDER BY design_place(residual), residual"""

@@ -31,7 +31,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         f"""SELECT residual, value_residual, design, layer,
             max(mean) FILTER (readouts = 'probes') AS probes, max(mean) FILTER (readouts = 'separate') AS separate,
             any_value(ordinary) AS ordinary
-        FROM (SELECT residual, value_residual, design, readouts, layer, mean FROM design_layers)
+        FROM design_layers
         LEFT JOIN (SELECT layers AS layer, loss AS ordinary FROM ({style.ORDINARY})) USING (layer)
         GROUP BY residual, value_residual, design, layer
         ORDER BY design_place(residual), residual, value_residual NULLS FIRST, layer"""

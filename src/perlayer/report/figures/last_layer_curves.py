@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 TITLE = "What each setup costs the last layer"
 CAPTION = (
     "Left: training loss of the last layer, running means over 50 steps of the run of the lowest seed. Right: the same "
-    "minus the baseline of the same seed; bold lines are means over seeds, light ones single seeds, and the grey band "
-    "is the noise floor. Probes leave the backbone as it is: they stand for the baseline where their seed has no other."
+    "minus the baseline of the same seed; bold lines are means over seeds, light ones single seeds. Probes leave the "
+    "backbone as it is: they stand for the baseline where their seed has no other."
 )
 SHOWN = ("baseline", "separate", "shared", "shared_stop_gradient")
 
@@ -87,7 +87,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
         style.say(right, "No setup stands beside a baseline of its seed yet.")
         style.label_lines(left, _labels(curves, end, "loss"))
         return figure
-    style.draw_floor(right, connection)
+    right.axhline(0, color="#222222", linewidth=0.8)
     single = {"units": "seed", "estimator": None, "linewidth": 0.8, "alpha": 0.35}
     seaborn.lineplot(differences, y="difference", ax=right, **look, **single)
     seaborn.lineplot(differences, y="difference", linewidth=1.8, ax=right, **look)

@@ -62,11 +62,11 @@ SMOOTH = """
 """
 
 
-# Every setup's lead run against the ordinary model of each layer's depth; the last layer in pairs of one seed.
+# Every setup's lead run against the ordinary model of each layer's depth; the last layer as a mean over seeds.
 EFFECTS = f"""
-    SELECT setup, gap.layer, CASE WHEN gap.layer = layers THEN coalesce(difference, gap) ELSE gap END AS gap
+    SELECT setup, gap.layer, CASE WHEN gap.layer = layers THEN coalesce(cost, gap) ELSE gap END AS gap
     FROM gap JOIN ({SETUP_RUNS}) AS setups USING (run)
-    LEFT JOIN paired ON paired.run = gap.run AND paired.layer = gap.layer AND paired.readout = gap.readout
+    LEFT JOIN costs ON costs.run = gap.run
     WHERE gap.run = lead AND setup <> 'baseline'
     ORDER BY ALL
 """

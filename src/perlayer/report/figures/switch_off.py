@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 TITLE = "A shared head that is switched off early"
 CAPTION = (
-    "Training loss of the last layer minus the baseline of the same seed, as a mean over seeds; light lines are "
-    "single seeds, and the grey band is the noise floor. Left: the first tenth of the training, running means over "
-    "1/240 of its steps (4 of 1110); dotted lines stand where a run's layer losses have come to nothing. Right: all "
-    "of it, running means over 50 steps."
+    "Training loss of the last layer minus the baseline of the same seed, as a mean over seeds; light lines are single "
+    "seeds. Left: the first tenth of the training, running means over 1/240 of its steps (4 of 1110); dotted lines "
+    "stand where a run's layer losses have come to nothing. Right: all of it, running means over 50 steps."
 )
 RUNS = """readouts = 'shared' AND weighting = 'uniform 1' AND reach = 'all below' AND surgery = 'none'
     AND layer_dropout = 'none' AND other = ''
@@ -81,7 +80,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     for axes, table, x in ((left, early, "step"), (right, whole, "tokens")):
         look = {"x": x, "y": "difference", "hue": "run", "hue_order": list(ways.index), "palette": colours, "ax": axes}
         look |= {"legend": False, "errorbar": None}
-        style.draw_floor(axes, connection)
+        axes.axhline(0, color="#222222", linewidth=0.8)
         if table.empty:  # a tenth of a few steps
             continue
         seaborn.lineplot(table, units="seed", estimator=None, linewidth=0.8, alpha=0.35, **look)
