@@ -28,9 +28,7 @@ QUESTION = Question(
             "Separate heads: every layer ends above its depth-matched baseline",
             "+0.07 to +0.17 (layers 1 to 6)",
         ),
-        PublishedClaim(
-            "separate_middle", "Separate heads: the gap is smallest in the middle layers", "middle layers"
-        ),
+        PublishedClaim("separate_middle", "Separate heads: the gap is smallest in the middle layers", "middle layers"),
         PublishedClaim(
             "separate_shallower",
             "Separate heads: the last layer ends above the baseline two layers shallower",
