@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perlayer import questions
 from perlayer.catalogue import catalogue
+from perlayer.comparison import Rule
 from perlayer.params import load
-from perlayer.questions import Question
+from perlayer.questions.claims import write_claims
+from perlayer.questions.question import Question
 from perlayer.store import fresh_folder
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
@@ -122,14 +123,10 @@ COSTS = {
 # The views that all of these runs leave empty, since none of them reads or predicts the token after next.
 OF_LATER_TOKENS = (
     "future",
-    "future_spread",
-    "multi_token_runs",
-    "multi_token_pairs",
     "multi_token_layers",
-    "multi_token_sizes",
 )
-OF_GROWTH = ("growth_stages", "growth_pairs", "growth_effects")  # which they leave empty, too
-OF_PROMPTS = ("group_scores", "depth_growth", "growth_findings")  # and these
+OF_GROWTH = ("growth_stages", "growth_effects")  # which they leave empty, too
+OF_PROMPTS = ("group_scores", "depth_growth")  # and these
 WATCHED = {  # runs with diagnostics, which change nothing
     run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "shared") else definition
     for run, definition in RUNS.items()
@@ -431,28 +428,30 @@ def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame
 
 
 @functools.cache
-def _empty(question: Question | None) -> duckdb.DuckDBPyConnection:
-    """A database of the empty tables, the views and the claims of `question` alone: they take longer than any rows."""
+def _empty(asked: tuple[Path, ...]) -> duckdb.DuckDBPyConnection:
+    """A database of the empty tables and the views, with those of the folders of some questions."""
     connection = duckdb.connect()
     database.create(connection)
-    database.create_views(connection)
-    if question is not None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(questions, "QUESTIONS", (question,))
-            connection.execute(questions.claims())
+    own = {path.stem: path.read_text() for folder in asked for path in folder.glob("views/*.sql")}
+    database.create_views(connection, database.all_views(own))
     return connection
 
 
-def in_memory(rows, runs, depth=2, question=None, rungs=None):
-    """The views over rows of `layer_metrics` and `runs`, and the claims of `question` alone.
+def in_memory(rows, runs, depth=2, question=None, rungs=None, ends=None):
+    """The views over rows of `layer_metrics` and `runs`, and the claims of one question or of several.
 
-    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. The rows are in a
-    transaction that ends with the connection, so no other connection sees them.
+    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. `ends` are columns
+    of `runs` by run. The rows are in a transaction that ends with the connection, so no other connection sees them.
     """
-    connection = _empty(question).cursor()
+    asked = [question] if isinstance(question, Question) else list(question or ())
+    connection = _empty(tuple(one.folder for one in asked)).cursor()
     connection.begin()
+    database.insert(connection, "rule", [Rule(0.99, 0.02)])
     said = {"size": "nano", "recipes": {"nano": recipe(depth)}, "runs": runs, "rungs": rungs or {}}
     database.insert(connection, "runs", catalogue(said, present=runs))
+    for run, columns in (ends or {}).items():
+        named = ", ".join(f"{name} = ?" for name in columns)
+        connection.execute(f"UPDATE runs SET {named} WHERE run = ?", [*columns.values(), run])
     if len(rows):
         usual = {"size": "nano", "step": 1, "tokens": 10, "other_layer": None, "readout": "head", "ahead": 1}
         usual |= {"split": "train", "metric": "loss"}
@@ -463,7 +462,14 @@ def in_memory(rows, runs, depth=2, question=None, rungs=None):
             alone = ["analysis", "sublayer", "stat", "text", "position", "token", "strength"]
             table = table[table["analysis"].isna()].drop(columns=alone)
         _insert(connection, "layer_metrics", table)
+    if asked:
+        write_claims(connection, asked)
     return connection
+
+
+def verdicts(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The verdict of each claim that was judged, by its name."""
+    return dict(connection.execute("SELECT claim, verdict FROM claims").fetchall())
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, name: str, table: pd.DataFrame) -> None:
