@@ -122,8 +122,10 @@ def test_four_seeds_decide_nothing():
 
 def test_claims_are_about_the_baseline():
     others = {
-        "shared": {**PLAIN, "readouts": "shared"}, "keel": {**PLAIN, "residual": "keel"}, "deep": {**PLAIN, "layers": 12}
-    }  # fmt: skip
+        "shared": {**PLAIN, "readouts": "shared"},
+        "keel": {**PLAIN, "residual": "keel"},
+        "deep": {**PLAIN, "layers": 12},
+    }
     assert verdicts(further=others) == TRUE
     assert verdicts(seeds=(), further=others) == dict.fromkeys(TRUE, "not run")
     assert verdicts(seeds=()) == dict.fromkeys(TRUE, "not run")

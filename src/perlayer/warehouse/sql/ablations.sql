@@ -3,9 +3,7 @@ SELECT run, layer, sublayer, metric AS way,
     max(value) FILTER (stat = 'mean') AS degradation,
     max(value) FILTER (stat = 'low') AS low,
     max(value) FILTER (stat = 'high') AS high,
-    CASE WHEN degradation < -0.5 AND NOT (low <= 0 AND high >= 0) THEN 'anti'
-        WHEN degradation >= 100 THEN 'critical' WHEN degradation >= 20 THEN 'important'
-        WHEN degradation >= 2 THEN 'minor' ELSE 'redundant' END AS category
+    importance(degradation, low, high) AS category
 FROM dissections
 WHERE analysis = 'ablation' AND stat IN ('mean', 'low', 'high')
 GROUP BY run, layer, sublayer, metric;
