@@ -16,6 +16,7 @@ def anatomy(params, name):
         params["size"],
         params["runs"][name]["seed"],
         parse(AnatomySettings, *recipe(params, "anatomy")),
+        params["report"]["confidence"],
         shards=Path("data/shards"),
         models=Path("data/models"),
         metrics=Path("metrics/analyses/anatomy"),

@@ -16,6 +16,7 @@ def published_anatomy(params, name):
         name,
         parse_published_model(params, name),
         parse(AnatomySettings, *recipe(params, "anatomy")),
+        params["report"]["confidence"],
         with_recovery=name in params["anatomy"]["published_recovery"],
         shards=Path("data/published", name),
         metrics=Path("metrics/analyses/published_anatomy"),

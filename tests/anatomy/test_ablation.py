@@ -36,7 +36,7 @@ PARTS = {None: ("attention", "mlp"), "attention": ("attention",), "mlp": ("mlp",
 @pytest.fixture(scope="module", params=KINDS)
 def model(request):
     decoder, by_hand, close = beside(request.param)
-    return by_hand, close, measure_ablation(decoder, some_text(), settings())
+    return by_hand, close, measure_ablation(decoder, some_text(), settings(), 0.99)
 
 
 def usual(by_hand):
@@ -163,7 +163,7 @@ def test_a_model_of_one_layer_has_no_neighbours():
     from by_hand import decoder_of
 
     decoder = decoder_of("pre_ln", layers=1, sequence_length=LENGTH)
-    numbers = measure_ablation(decoder, some_text(), settings())
+    numbers = measure_ablation(decoder, some_text(), settings(), 0.99)
     assert {one.metric for one in numbers} == {"skip", "mean_ablation", "log_perplexity", "documents", "targets"}
     assert all(isinstance(one, Number) for one in numbers)
     # nor an average of them: it is as important as skipping it says

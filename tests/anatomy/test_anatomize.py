@@ -20,7 +20,7 @@ from perlayer.plan import check_params
 from perlayer.store import fresh_folder
 from perlayer.tables import schema_of
 
-DIAGNOSTICS = {"ablation", "predictability", "replacement", "structure", "manipulation", "recovery"}
+DIAGNOSTICS = {"ablation", "predictability", "replacement", "structure", "manipulation", "recovery", "controls"}
 MACHINE = Machine(device="cpu", compile="off")
 LAYERS = 3
 
@@ -31,7 +31,7 @@ def anatomized(folder, shards):
     with fresh_folder(folder / "models/mine") as model:
         save_model(model, decoder)
     chosen = settings(sequences=12)
-    anatomize_run("mine", "tiny", 0, chosen, shards, folder / "models", folder / "metrics", MACHINE)
+    anatomize_run("mine", "tiny", 0, chosen, 0.99, shards, folder / "models", folder / "metrics", MACHINE)
     (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
     return path
 
@@ -43,7 +43,9 @@ def test_a_weight_that_is_not_finite_is_named(tmp_path, small_shards):
     with fresh_folder(tmp_path / "models/mine") as model:
         save_model(model, decoder)
     with pytest.raises(UserError, match=r"mine: model\.layers\.1\.mlp\.up_proj\.weight: expected finite weights"):
-        anatomize_run("mine", "tiny", 0, settings(), small_shards, tmp_path / "models", tmp_path / "metrics", MACHINE)
+        anatomize_run(
+            "mine", "tiny", 0, settings(), 0.99, small_shards, tmp_path / "models", tmp_path / "metrics", MACHINE
+        )
     assert not (tmp_path / "metrics/mine").exists()
 
 
@@ -68,7 +70,7 @@ def test_a_published_model_is_trained_back_only_where_that_is_asked(tmp_path, sm
     model = PublishedSettings(str(small_published / "model"), 16, sequences=9)
     chosen = settings(sequences=2)
     anatomize_published(
-        "theirs", model, chosen, with_recovery, small_published / "shards", tmp_path / "metrics", MACHINE
+        "theirs", model, chosen, 0.99, with_recovery, small_published / "shards", tmp_path / "metrics", MACHINE
     )
     (path,) = (tmp_path / "metrics/theirs").glob("*.parquet")
     rows = parquet.read_table(path).to_pylist()
@@ -81,7 +83,7 @@ def test_a_published_model_is_trained_back_only_where_that_is_asked(tmp_path, sm
 
 def test_a_model_that_is_not_there_is_named(tmp_path, small_shards):
     with pytest.raises(UserError, match="mine/manifest.json: no such file; remove .*mine and run `dvc repro`"):
-        anatomize_run("mine", "tiny", 0, settings(), small_shards, tmp_path, tmp_path / "metrics", MACHINE)
+        anatomize_run("mine", "tiny", 0, settings(), 0.99, small_shards, tmp_path, tmp_path / "metrics", MACHINE)
 
 
 @pytest.mark.parametrize(

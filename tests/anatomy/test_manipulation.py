@@ -56,13 +56,13 @@ def test_weights_go_a_part_of_the_way(kind):
             }
             after = nats_by_hand([with_weights(one, moved).run()[2] for one in by_hand])
             expected[LAYER, None, metric, strength] = percent_by_hand(before, after)
-    found = means(measure_manipulation(decoder, some_text(), [LAYER], chosen))
+    found = means(measure_manipulation(decoder, some_text(), [LAYER], chosen, 0.99))
     assert found == pytest.approx(expected, rel=50 * close, abs=50 * close)
 
 
 def test_scaling_by_nine_tenths_is_strength_one_tenth():
     decoder = decoder_of("pre_ln", sequence_length=LENGTH)
-    numbers = measure_manipulation(decoder, some_text(), [LAYER], settings())
+    numbers = measure_manipulation(decoder, some_text(), [LAYER], settings(), 0.99)
     before = nats_of(decoder)
     with torch.no_grad():
         for parameter in decoder.model.layers[LAYER - 1].parameters():
@@ -78,8 +78,8 @@ def nats_of(decoder):
 
 def test_a_model_of_one_layer_has_no_neighbours():
     decoder = decoder_of("pre_ln", layers=1, sequence_length=LENGTH)
-    metrics = {one.metric for one in measure_manipulation(decoder, some_text(), [1], settings())}
-    assert metrics == {"scale", "noise", "random"}
+    metrics = {one.metric for one in measure_manipulation(decoder, some_text(), [1], settings(), 0.99)}
+    assert metrics == {"scale", "noise", "random", "over_scaling"}
 
 
 def ablation(metric, *degradations):

@@ -79,7 +79,7 @@ def test_the_figure_of_structure_says_what_independent_layers_give(connection):
 
 def test_recovery_stands_over_importance(connection):
     figure = settled(recovery, connection)
-    assert titles(figure) == [f"{label}\n(+0.99, p 0.003)" for label in LABELS]
+    assert titles(figure) == [f"{label}\n(rank correlation +0.99)" for label in LABELS]
     above = figure.axes[0]
     assert offsets(above.collections[0]) == list(zip(PROFILE["importance"], PROFILE["steps"]))
     faces = [tuple(face) for face in above.collections[0].get_facecolors()]
@@ -133,7 +133,7 @@ def test_one_model_of_few_layers_and_a_published_one(gather, module):
         patch.setitem(made_up_anatomy.SEEDS, "shallow", 1.0)
         with database.connect(gather(run, defined, analysed)) as connection:
             figure = settled(module, connection)
-            assert "Not drawn, not taken apart yet: baseline, separate" in texts(figure)
+            assert "Not drawn, not dissected yet: baseline, separate" in texts(figure)
     assert any("deep_model" in title for title in titles(figure))
 
 
@@ -141,7 +141,7 @@ def test_one_model_of_few_layers_and_a_published_one(gather, module):
 def test_figures_without_models_say_so(gather):
     with database.connect(gather({}, made_up.RUNS)) as connection:
         for module in MODULES:
-            assert "No finished model has been taken apart yet." in texts(settled(module, connection))
+            assert "No finished model has been dissected by anatomy yet." in texts(settled(module, connection))
 
 
 @pytest.mark.parametrize("module", MODULES)

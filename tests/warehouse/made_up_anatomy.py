@@ -8,6 +8,7 @@ import pandas as pd
 
 LAYERS = 6
 KINDS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+MANIPULATIONS = ("noise", "neighbour_interpolation", "neighbour_copy", "predicted", "random")
 # By layer where there are several numbers; changes of perplexity in percent, with an interval of a tenth around.
 PROFILE: dict[str, Any] = {
     "importance": [3000.0, 150.0, 40.0, 5.0, 1.0, -0.8],
@@ -32,6 +33,19 @@ PROFILE: dict[str, Any] = {
     "correlation": -0.4,
     "correlation_initial": -0.5,
     "correlation_independent": -0.52,
+    # by statistic and part, how far a number lies from 0 and how far its interval reaches; None: nothing bounds it
+    "estimates": {
+        ("ablation", "importance_span", None): (8.0, 0.1),
+        ("ablation", "most_important_early", None): (1.0, 0.0),
+        ("ablation", "least_importance", None): (-0.1, 0.05),
+        ("replacement", "one_replaced", None): (0.2, 0.05),
+        ("replacement", "three_of_ten_over_one", None): (1.2, 0.05),
+        **{("manipulation", "over_scaling", kind): (1.5, 0.2) for kind in MANIPULATIONS},
+        ("controls", "r2_beyond_chance", None): (0.3, 0.01),
+        **{("controls", "gate_lead", kind): (0.2, 0.02) for kind in KINDS if kind != "gate_proj"},
+        ("controls", "delta_correlation", None): (-0.4, 0.01),
+        ("controls", "delta_excess", None): (-0.1, 0.01),
+    },
     "explained": [0.5, 0.7, 0.8, 0.9, 1.0],
     "explained_independent": [0.2, 0.4, 0.6, 0.8, 1.0],
 }
@@ -100,6 +114,10 @@ def anatomy(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
         names = ("rank_correlation", "rank_correlation_p", "rank_correlation_p_low")
         for metric, value in zip(names, profile["rank_correlation"], strict=True):
             add("recovery", metric, layers, value)
+    for (analysis, metric, part), (value, reach) in profile["estimates"].items():
+        add(analysis, metric, layers, value, part, "estimate")
+        for stat, end in (("estimate_low", -1), ("estimate_high", 1)) if reach is not None else ():
+            add(analysis, metric, layers, value + end * reach, part, stat)
     table = pd.DataFrame(rows).assign(run=run, size=size, other_layer=None, text=None, position=None, token=None)
     types = {
         "layer": "int16",

@@ -126,7 +126,7 @@ OF_LATER_TOKENS = (
     "multi_token_layers",
 )
 OF_GROWTH = ("growth_stages", "growth_effects")  # which they leave empty, too
-OF_PROMPTS = ("group_scores", "depth_growth", "growth_findings")  # and these
+OF_PROMPTS = ("group_scores", "depth_growth")  # and these
 WATCHED = {  # runs with diagnostics, which change nothing
     run: {**definition, "gradient_cosines": {"every": 50}} if run in ("baseline", "separate", "shared") else definition
     for run, definition in RUNS.items()

@@ -5,26 +5,31 @@ The neighbours' average is Wietrzykowski 2026 (arXiv 2603.19348); the other ways
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from perlayer.anatomy.categories import MINOR
 from perlayer.anatomy.changes import WeightChange, neighbour_average, neighbours
+from perlayer.anatomy.estimates import estimate
 from perlayer.anatomy.perplexity import (
     HeldOutText,
     degradation,
     draw_documents,
     log_perplexity,
     nats_by_document,
+    over_text,
 )
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.depth.interventions import PARTS, SUBLAYERS, Intervention, Replacement, run, skip
 from perlayer.depth.tables import SINGLE, Number
+from perlayer.intervals import Interval
 from perlayer.model.decoder import Decoder
 
 NEIGHBOUR_AVERAGE = "neighbour_average"
 
 
-def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySettings) -> list[Number]:
+def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySettings, confidence: float) -> list[Number]:
     """By how many percent held-out perplexity rises for each way to take a layer away, with its interval.
 
     - `neighbour_average`: every weight of the layer is the mean of its neighbours'; the first and the last layer have
@@ -32,7 +37,8 @@ def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySetti
     - `skip`, of the layer and of each sublayer: it gives nothing to the residual design.
     - `mean_ablation`, of the same: a sublayer gives the mean over all tokens of what it gives.
 
-    At the last layer: `log_perplexity` of the model as it is, and over how many `documents` and `targets`.
+    At the last layer: `log_perplexity` of the model as it is, and over how many `documents` and `targets`; and what
+    `importance_estimates` gives.
     """
     ways: list[tuple[int, str | None, str, Intervention | WeightChange]] = []
     means = mean_outputs(decoder, text, settings.tokens_at_once)
@@ -49,12 +55,49 @@ def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySetti
                 for kind in (SUBLAYERS if sublayer is None else (sublayer,))
             )
             ways.append((layer, sublayer, "mean_ablation", Intervention(replacements)))
-    before, *after = nats_by_document(decoder, text, [change for *_, change in ways], settings.tokens_at_once)
+    nats_of_all = nats_by_document(decoder, text, [change for *_, change in ways], settings.tokens_at_once)
+    before, *after = nats_of_all
     draws = draw_documents(len(text.targets), settings.resamples)
     numbers = _of_the_whole(decoder, before, text)
     for (layer, sublayer, metric, _), nats in zip(ways, after):
         numbers += degradation(before, nats, text.targets, draws).numbers(layer, sublayer, metric)
-    return numbers
+    averaged = [0, *(place for place, (_, _, metric, _) in enumerate(ways, 1) if metric == NEIGHBOUR_AVERAGE)]
+    return numbers + importance_estimates(nats_of_all[averaged], text.targets, confidence)
+
+
+def importance_estimates(nats: Tensor, targets: Tensor, confidence: float) -> list[Number]:
+    """What claims say of the importance of all layers together, with intervals over documents.
+
+    - `importance_span`: ln of the greatest rise of perplexity over the least, where less than a minor one counts as
+      that.
+    - `most_important_early`: 1 where the most important layer is one of the first half, else 0.
+    - `least_importance`: the least change of log-perplexity; its ends are those of all layers, widened by Bonferroni
+      for so many.
+
+    Args:
+        nats: as `nats_by_document`, of the model as it is and with each layer taken away; of one or none no numbers.
+    """
+    layers = len(nats) - 1
+    if layers < 2:
+        return []
+
+    def span(changes: np.ndarray) -> np.ndarray:
+        rises = np.maximum(np.expm1(changes), MINOR / 100)
+        return np.log(rises.max(axis=1) / rises.min(axis=1))
+
+    def early(changes: np.ndarray) -> np.ndarray:
+        return 1.0 * (2 * (changes.argmax(axis=1) + 1) <= layers)
+
+    each = [
+        over_text(lambda changes: changes[:, 0], nats[[0, layer]], targets, 1 - (1 - confidence) / layers)
+        for layer in range(1, layers + 1)
+    ]
+    found = {
+        "importance_span": over_text(span, nats, targets, confidence),
+        "most_important_early": over_text(early, nats, targets, confidence),
+        "least_importance": Interval(*map(min, zip(*each))),
+    }
+    return [number for metric, interval in found.items() for number in estimate(layers, metric, interval)]
 
 
 def mean_outputs(decoder: Decoder, text: HeldOutText, tokens_at_once: int) -> dict[tuple[int, str], Tensor]:

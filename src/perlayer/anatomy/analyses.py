@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from perlayer.anatomy.ablation import measure_ablation
+from perlayer.anatomy.controls import measure_controls
 from perlayer.anatomy.manipulation import measure_manipulation, unimportant_layers
 from perlayer.anatomy.matrices import initial_matrices, layer_matrices
 from perlayer.anatomy.perplexity import HeldOutText
@@ -33,6 +34,7 @@ def anatomize_run(
     size: str,
     seed: int,
     settings: AnatomySettings,
+    confidence: float,
     shards: Path,
     models: Path,
     metrics: Path,
@@ -42,16 +44,24 @@ def anatomize_run(
 
     Args:
         seed: with which the run began.
+        confidence: of the intervals by which claims are judged.
 
     Raises:
         UserError: the model or the text is missing or broken, or holds too few documents.
     """
     device = prepare_process(machine)
-    write_outs(run, size, load_model(models / run).freeze().to(device), seed, settings, shards, metrics)
+    write_outs(run, size, load_model(models / run).freeze().to(device), seed, settings, confidence, shards, metrics)
 
 
 def write_outs(
-    name: str, size: str, decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path, metrics: Path
+    name: str,
+    size: str,
+    decoder: Decoder,
+    seed: int,
+    settings: AnatomySettings,
+    confidence: float,
+    shards: Path,
+    metrics: Path,
 ) -> None:
     """Write the numbers of every diagnostic as `metrics/NAME/anatomy.parquet`.
 
@@ -65,27 +75,30 @@ def write_outs(
     for weight, values in decoder.named_parameters():
         if not values.isfinite().all():
             raise UserError(f"{name}: {weight}: expected finite weights, found nan or infinity; nothing was written")
-    found = anatomize(decoder, seed, settings, shards)
+    found = anatomize(decoder, seed, settings, confidence, shards)
     with fresh_folder(metrics / name) as folder:
         write_table(DissectionNumber, dissections_table(name, size, found), folder / "anatomy.parquet")
 
 
-def anatomize(decoder: Decoder, seed: int, settings: AnatomySettings, shards: Path) -> dict[str, list[Number]]:
+def anatomize(
+    decoder: Decoder, seed: int, settings: AnatomySettings, confidence: float, shards: Path
+) -> dict[str, list[Number]]:
     """The numbers of every diagnostic, by name; a new one is a line here."""
     rows = held_out_rows(shards, settings.sequences)
     text = HeldOutText.of(rows, decoder.config.eos_id, decoder.config.bos_is_eos)
     sample = text.first(settings.recovery_sequences)
     training = torch.from_numpy(read_split(shards, "train")[: settings.recovery_steps * settings.recovery_batch])
     trained, initial = layer_matrices(decoder), initial_matrices(decoder, seed)
-    ablation = measure_ablation(decoder, text, settings)
+    ablation = measure_ablation(decoder, text, settings, confidence)
     predictability = measure_predictability(trained, initial, settings)
     recovery = measure_recovery(decoder, sample, training, settings)
     unimportant = unimportant_layers(ablation, settings.manipulated_layers)
     return {
         "ablation": ablation,
         "predictability": predictability,
-        "replacement": measure_replacement(decoder, text, predictability, settings),
+        "replacement": measure_replacement(decoder, text, predictability, settings, confidence),
         "structure": measure_structure(trained, initial),
-        "manipulation": measure_manipulation(decoder, text, unimportant, settings),
+        "controls": measure_controls(trained, settings, confidence),
+        "manipulation": measure_manipulation(decoder, text, unimportant, settings, confidence),
         "recovery": [*recovery, *measure_recovery_order(ablation, recovery)],
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from perlayer.anatomy.ablation import NEIGHBOUR_AVERAGE
@@ -19,7 +20,8 @@ from perlayer.anatomy.changes import (
     with_noise,
     zeros,
 )
-from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document
+from perlayer.anatomy.estimates import estimate
+from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document, over_text
 from perlayer.anatomy.predictability import predict_layer
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.depth.tables import Number
@@ -27,7 +29,7 @@ from perlayer.model.decoder import Decoder
 
 
 def measure_manipulation(
-    decoder: Decoder, text: HeldOutText, layers: Sequence[int], settings: AnatomySettings
+    decoder: Decoder, text: HeldOutText, layers: Sequence[int], settings: AnatomySettings, confidence: float
 ) -> list[Number]:
     """By how many percent held-out perplexity rises when weights of one layer move some of the way to others.
 
@@ -40,15 +42,25 @@ def measure_manipulation(
     - `random`: normal draws with the standard deviation of each matrix, the floor.
 
     A model of one layer has no neighbours, and no numbers of them.
+
+    At the last layer of the model, for each kind but `scale` as `sublayer`: `over_scaling`, the change of
+    log-perplexity the whole way minus that by scaling by 0.9, mean over layers, with its interval over documents.
     """
-    draws, numbers = draw_documents(len(text.targets), settings.resamples), []
+    draws, numbers, together = draw_documents(len(text.targets), settings.resamples), [], []
     for layer in layers:
         towards = {kind: {layer: weights} for kind, weights in others(decoder, layer, settings).items()}
         ways = [(kind, strength) for kind in towards for strength in settings.strengths]
         changes = [WeightChange(towards[kind], strength) for kind, strength in ways]
-        before, *after = nats_by_document(decoder, text, changes, settings.tokens_at_once)
+        nats_of_all = nats_by_document(decoder, text, changes, settings.tokens_at_once)
+        together.append(nats_of_all)
+        before, *after = nats_of_all
         for (kind, strength), nats in zip(ways, after):
             numbers += degradation(before, nats, text.targets, draws).numbers(layer, None, kind, strength)
+    mean, scaled = torch.stack(together).mean(0), 1 + ways.index(("scale", 0.1))
+    for kind in (kind for kind in towards if kind != "scale"):
+        beside = mean[[scaled, 1 + ways.index((kind, 1.0))]]
+        found = over_text(lambda changes: changes[:, 0], beside, text.targets, confidence)
+        numbers += estimate(decoder.config.layers, "over_scaling", found, kind)
     return numbers
 
 

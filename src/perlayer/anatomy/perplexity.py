@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from perlayer.anatomy.changes import WeightChange, changed_run
 from perlayer.depth.interventions import Intervention, run
 from perlayer.depth.tables import Number
 from perlayer.errors import UserError
+from perlayer.intervals import Interval, over_documents
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 from perlayer.model.decoder import Decoder
 from perlayer.model.documents import document_ids
@@ -122,6 +123,24 @@ def degradation(before: Tensor, after: Tensor, targets: Tensor, draws: Tensor) -
     resampled = (draws @ difference) / (draws @ targets)
     ends = np.quantile(resampled.numpy(), [OUTSIDE / 2, 1 - OUTSIDE / 2])
     return Degradation(*(percent(change) for change in (log_perplexity(difference, targets), *ends)))
+
+
+def over_text(
+    statistic: Callable[[np.ndarray], np.ndarray], nats: Tensor, targets: Tensor, confidence: float
+) -> Interval:
+    """A number that several changes of a model come to together, with its bootstrap interval over documents.
+
+    Args:
+        statistic: from the changes of log-perplexity in each resample, nats, float64 (resamples, changes), to the
+            number in each, (resamples,).
+        nats: as `nats_by_document`.
+        targets: of each document, float64 (documents,).
+        confidence: of the interval.
+    """
+    differences, every = (nats[1:] - nats[0]).T.numpy(), targets.numpy()
+    return over_documents(
+        lambda counts: statistic(counts @ differences / (counts @ every)[:, None]), len(every), confidence
+    )
 
 
 def percent(log_change: float) -> float:

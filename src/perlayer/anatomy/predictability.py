@@ -69,7 +69,7 @@ def predict_layer(decoder: Decoder, layer: int, settings: AnatomySettings) -> di
     for name, layers in layer_matrices(decoder).items():
         target, neighbours = layers[layer - 1], [layers[other - 1] for other in neighbours_of(layer, len(layers))]
         fitted_to, _ = sampled_entries(target, settings.entries).tensor_split(2)
-        regression = Regression(_beside(describe(neighbours, fitted_to)), target.flatten()[fitted_to], PENALTY)
+        regression = Regression(_beside(describe(neighbours, fitted_to)), target.flatten()[fitted_to, None], PENALTY)
         entries = torch.arange(target.numel(), device=target.device).split(ENTRIES_AT_ONCE)
         parts = [regression.predict(_beside(describe(neighbours, some))) for some in entries]
         predicted[name] = torch.cat(parts).view_as(target).float()
@@ -113,17 +113,17 @@ class Regression:
     """
 
     def __init__(self, inputs: Tensor, outputs: Tensor, penalty: float):
-        """Fit to float64 (entries, inputs) and (entries,)."""
+        """Fit to float64 (entries, inputs) and (entries, outputs)."""
         scale = inputs.std(0, correction=0)
         self.scale = torch.where(scale > 0, scale, 1.0)  # what never changes is no more than a bias
         self.penalty = penalty
         moments = Moments()
-        moments.add(inputs / self.scale, outputs[:, None])
+        moments.add(inputs / self.scale, outputs)
         self.ridge = Ridge(moments)
 
     def predict(self, inputs: Tensor) -> Tensor:
-        """(entries, inputs) to (entries,), float64."""
-        return self.ridge.predict(inputs / self.scale, self.penalty)[:, 0]
+        """(entries, inputs) to (entries, outputs), float64."""
+        return self.ridge.predict(inputs / self.scale, self.penalty)
 
 
 def neighbour_r2(described: Tensor, penalty: float = PENALTY) -> list[float]:
@@ -132,16 +132,26 @@ def neighbour_r2(described: Tensor, penalty: float = PENALTY) -> list[float]:
     Args:
         described: float64 (layers, entries, features), the entry first; the second half of the entries measures.
     """
+    return r2_of(described, described[..., :1], penalty)[:, 0].tolist() if len(described) > 1 else []
+
+
+def r2_of(described: Tensor, targets: Tensor, penalty: float = PENALTY) -> Tensor:
+    """R2 of several numbers of each entry of every layer, predicted from what `describe` says of its neighbours.
+
+    Args:
+        described: as of `neighbour_r2`, of two layers at least.
+        targets: float64 (layers, entries, outputs).
+
+    Returns:
+        float64 (layers, outputs).
+    """
     found = []
-    for layer, own in enumerate(described, 1):
-        neighbours = neighbours_of(layer, len(described))
-        if neighbours:
-            (inputs, others), (outputs, true) = (
-                some.tensor_split(2) for some in (_beside(described[[other - 1 for other in neighbours]]), own[:, 0])
-            )
-            missed = true - Regression(inputs, outputs, penalty).predict(others)
-            found.append(1 - (missed.square().sum() / (true - true.mean()).square().sum()).item())
-    return found
+    for layer, own in enumerate(targets, 1):
+        neighbours = _beside(described[[other - 1 for other in neighbours_of(layer, len(described))]])
+        (inputs, others), (outputs, true) = neighbours.tensor_split(2), own.tensor_split(2)
+        missed = true - Regression(inputs, outputs, penalty).predict(others)
+        found.append(1 - missed.square().sum(0) / (true - true.mean(0)).square().sum(0))
+    return torch.stack(found)
 
 
 def shuffled_r2(described: Tensor) -> list[float]:

@@ -19,6 +19,7 @@ def anatomize_published(
     name: str,
     model: PublishedSettings,
     settings: AnatomySettings,
+    confidence: float,
     with_recovery: bool,
     shards: Path,
     metrics: Path,
@@ -28,6 +29,7 @@ def anatomize_published(
 
     Args:
         settings: what the size says; how much text is read stands with the model.
+        confidence: of the intervals by which claims are judged.
         with_recovery: whether its layers are also trained back after noise.
         shards: text in the model's own tokens.
 
@@ -38,4 +40,4 @@ def anatomize_published(
     steps = settings.recovery_steps if with_recovery else 0
     settings = replace(settings, sequences=model.sequences, recovery_steps=steps)
     decoder = load_published(model.path, model.sequence_length).to(device)
-    write_outs(name, SIZE, decoder, SEED, settings, shards, metrics)
+    write_outs(name, SIZE, decoder, SEED, settings, confidence, shards, metrics)

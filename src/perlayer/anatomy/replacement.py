@@ -5,11 +5,13 @@ Wietrzykowski 2026 (arXiv 2603.19348); the order in which layers are replaced is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 
 from perlayer.anatomy.changes import WeightChange
-from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document
+from perlayer.anatomy.estimates import estimate
+from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document, over_text
 from perlayer.anatomy.predictability import predict_layer
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.depth.tables import Number
@@ -17,12 +19,15 @@ from perlayer.model.decoder import Decoder
 
 
 def measure_replacement(
-    decoder: Decoder, text: HeldOutText, predictability: Sequence[Number], settings: AnatomySettings
+    decoder: Decoder, text: HeldOutText, predictability: Sequence[Number], settings: AnatomySettings, confidence: float
 ) -> list[Number]:
     """By how many percent held-out perplexity rises with 1, 2, ... all layers replaced, the best predicted ones first.
 
     `replaced`: with `strength` layers replaced, the last of them `layer`. Matrices of attention and MLP become what is
     predicted from the untouched neighbours; norms and what a residual design has stay.
+
+    At the last layer, changes of log-perplexity with intervals over documents: `one_replaced`, and
+    `three_of_ten_over_one`, that with three of ten layers replaced minus that with one, if these are several.
 
     Args:
         predictability: as `measure_predictability`; without its numbers, of a model of one layer, nothing is replaced.
@@ -31,9 +36,16 @@ def measure_replacement(
     predicted = {layer: predict_layer(decoder, layer, settings) for layer in order}
     changes = [WeightChange({layer: predicted[layer] for layer in order[:count]}) for count in range(1, len(order) + 1)]
     draws, numbers = draw_documents(len(text.targets), settings.resamples), []
-    before, *after = nats_by_document(decoder, text, changes, settings.tokens_at_once)
+    nats_of_all = nats_by_document(decoder, text, changes, settings.tokens_at_once)
+    before, *after = nats_of_all
     for count, (layer, nats) in enumerate(zip(order, after), 1):
         numbers += degradation(before, nats, text.targets, draws).numbers(layer, None, "replaced", float(count))
+    some = math.ceil(0.3 * len(order))
+    joint = {"one_replaced": lambda changes: changes[:, 0]} if order else {}
+    if some > 1:
+        joint["three_of_ten_over_one"] = lambda changes: changes[:, some - 1] - changes[:, 0]
+    for metric, statistic in joint.items():
+        numbers += estimate(len(order), metric, over_text(statistic, nats_of_all, text.targets, confidence))
     return numbers
 
 

@@ -28,7 +28,7 @@ SQL = resources.files("perlayer.warehouse") / "sql"
 READ = re.compile(r"\b(?:FROM|JOIN|UNPIVOT) +(\w+)|[( ]'(\w+)'")  # what a view reads, by way of a macro, too
 Fill = Callable[[duckdb.DuckDBPyConnection, Path], None]
 # Those that the page asks for dozens of numbers: in a database they are tables, as to plan one takes DuckDB 60 ms.
-WORKED_OUT = ("depth_findings", "anatomy_findings", "dissected_runs", "supervision", "design_layers")
+WORKED_OUT = ("depth_statistics", "dissected_runs", "supervision", "design_layers")
 
 
 def sql(name: str) -> str:

@@ -9,7 +9,7 @@ import duckdb
 
 from perlayer.report.figures import style
 from perlayer.report.figures.depth_scores import SCORES
-from perlayer.report.figures.dissected import UNDISSECTED, absent, is_any, label_stack, panel_rows, stacked_panels
+from perlayer.report.figures.panels import UNDISSECTED, absent, is_any, label_stack, panel_rows, stacked_panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +21,8 @@ CAPTION = (
     "One panel a setup, residual design or published model and set of problems, whose groups grow harder to the right. "
     "The depth score is the mean layer, weighted by what skipping it before a split of the answer changes at the "
     "answer's tokens from there on: in the contributions of later layers, and in predictions of the answer's later "
-    "tokens and of what would follow it. Lines are means over seeds, small dots single seeds; bars are three standard "
-    "errors over problems in the run of the lowest seed; dashed lines are the scores on held-out text. Where depths "
+    "tokens and of what would follow it. Lines are means over seeds, small dots single seeds; bars are one standard "
+    "error over problems in the run of the lowest seed; dashed lines are the scores on held-out text. Where depths "
     "differ, all are shares of it."
 )
 COLUMNS = {"depth_score": "standard_error", "output_depth_score": "output_standard_error"}
@@ -81,7 +81,7 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, shares: bool) -> None:
             axes.scatter(place, scores, color=colour, s=9, alpha=0.6, linewidth=0)
         bars = {"fmt": "none", "ecolor": colour, "elinewidth": 1, "capsize": 2}
         centres = place[lead].map(means)
-        axes.errorbar(place[lead], centres, yerr=(3 * table[error] / whole)[lead].fillna(0), **bars)
+        axes.errorbar(place[lead], centres, yerr=(table[error] / whole)[lead].fillna(0), **bars)
         held_out = (table[f"held_out_{column}"] / whole).mean()  # not a number where none has been taken
         axes.axhline(held_out, color=colour, linestyle="--", linewidth=0.8, zorder=1)
     axes.set_xlim(-0.5, len(groups) - 0.5)

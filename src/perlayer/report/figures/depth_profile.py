@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import (
+from perlayer.report.figures.panels import (
     LEADS,
     UNDISSECTED,
     depth_axis,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import LEADS, UNDISSECTED, absent
+from perlayer.report.figures.panels import UNDISSECTED, absent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 TITLE = "How deep models compute"
 CAPTION = (
     "Left: depth scores on held-out text, the mean layer weighted by what skipping it changes at future tokens: in the "
-    "contributions of later layers, and in predictions. Marks are means over seeds with what counts as noise, small "
-    "ones single seeds. Right, by the run of the lowest seed: the first layer whose input the logit lens reads less "
+    "contributions of later layers, and in predictions. Marks are means over seeds, small ones single "
+    "seeds. Right, by the run of the lowest seed: the first layer whose input the logit lens reads less "
     "than half as far from the output as at its farthest, the first whose input shares more than a fifth of the five "
     "likeliest tokens with the output (one beyond the last layer where there is none), the last at which the cosine of "
     "what is added turns from below 0, and the layer at which relative contributions fall most. "
@@ -37,20 +37,18 @@ LAYERS = {
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a setup, design or depth: means and noise of the depth scores, and the layers of its lead run."""
+    """One row a setup, design or depth: means of the depth scores, and the layers of its run of the lowest seed."""
     return connection.execute(
-        f"""SELECT label, depth_findings.run, layers,
-            max(mean) FILTER (statistic = 'depth_score') AS depth_score,
-            max(noise) FILTER (statistic = 'depth_score') AS depth_score_noise,
-            max(mean) FILTER (statistic = 'output_depth_score') AS output_depth_score,
-            max(noise) FILTER (statistic = 'output_depth_score') AS output_depth_score_noise,
-            max(value) FILTER (statistic = 'kl_layer') AS kl_layer,
-            max(value) FILTER (statistic = 'overlap_layer') AS overlap_layer,
-            any_value(cosine) AS cosine_layer,
-            max(value) FILTER (statistic = 'drop_layer') AS drop_layer
-        FROM depth_findings LEFT JOIN (SELECT run, cosine FROM effective_depths) USING (run)
-        WHERE run IN (SELECT run FROM ({LEADS}))
-        GROUP BY label, depth_findings.run, layers, place ORDER BY place"""
+        """SELECT label, lead AS run, layers,
+            avg(value) FILTER (statistic = 'depth_score') AS depth_score,
+            avg(value) FILTER (statistic = 'output_depth_score') AS output_depth_score,
+            max(value) FILTER (statistic = 'kl_layer' AND run = lead) AS kl_layer,
+            max(value) FILTER (statistic = 'overlap_layer' AND run = lead) AS overlap_layer,
+            any_value(cosine) FILTER (run = lead) AS cosine_layer,
+            max(value) FILTER (statistic = 'drop_layer' AND run = lead) AS drop_layer
+        FROM depth_statistics JOIN dissected_runs USING (run)
+        LEFT JOIN (SELECT run, cosine FROM effective_depths) USING (run)
+        GROUP BY label, lead, layers, place ORDER BY place"""
     ).df()
 
 
@@ -90,11 +88,6 @@ def _draw_scores(axes: Axes, table: pd.DataFrame, seeds: pd.DataFrame, shares: b
     depths = dict(zip(table["label"], table["layers"]))
     for column, (name, colour, marker, shift) in SCORES.items():
         _dots(axes, table, column, shift, shares, color=colour, marker=marker, label=name)
-        known = table.dropna(subset=f"{column}_noise")
-        whole = known["layers"] if shares else 1
-        heights = [places[label] + shift for label in known["label"]]
-        bars = {"fmt": "none", "ecolor": colour, "elinewidth": 1, "capsize": 2.5}
-        axes.errorbar(known[column] / whole, heights, xerr=known[f"{column}_noise"] / whole, **bars)
         for row in seeds[seeds["statistic"] == column].itertuples():
             value = row.value / depths[row.label] if shares else row.value
             axes.scatter(value, places[row.label] + shift, color=colour, s=9, alpha=0.6, linewidth=0)

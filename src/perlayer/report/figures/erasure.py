@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import absent
+from perlayer.report.figures.panels import absent
 from perlayer.report.figures.token_maps import draw_maps, nothing_seen, token_rows
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from perlayer.questions.question import sql
+from perlayer.questions.a2_ablation.question import QUESTION
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import depth_axis, label_stack, panel_rows, stacked_panels
-from perlayer.report.figures.taken_apart import UNTAKEN, finish, percent_scale
+from perlayer.report.figures.panels import depth_axis, label_stack, panel_rows, stacked_panels
+from perlayer.report.figures.perplexity_scale import UNMEASURED, finish, percent_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         UNION ALL BY NAME
         SELECT '{SOURCE}' AS label, NULL AS run, true AS is_lead, substr(layer, 2)::INTEGER + 1 AS layer,
             'neighbour_average' AS way, degradation, category
-        FROM ({sql("a2_published")}) WHERE (SELECT count(*) FROM ablations) > 0
+        FROM ({QUESTION.sql("published")}) WHERE (SELECT count(*) FROM ablations) > 0
         ORDER BY label = '{SOURCE}', label <> 'baseline', label, run, layer, way"""
     ).df()
 
@@ -54,7 +54,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 
     table = data(connection)
     if table.empty:
-        return style.empty_figure(UNTAKEN)
+        return style.empty_figure(UNMEASURED)
     figure = style.new_figure(10.5, 4.2 * panel_rows(table["label"]) + 0.7)
     panels = stacked_panels(figure, table["label"], (1,))
     for label, (axes,) in panels.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import COLUMNS, panel_rows, stacked_panels
+from perlayer.report.figures.panels import COLUMNS, panel_rows, stacked_panels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import label_stack, panel_rows, stacked_panels
-from perlayer.report.figures.taken_apart import LEADS, UNTAKEN, finish, percent_scale
+from perlayer.report.figures.panels import label_stack, panel_rows, stacked_panels
+from perlayer.report.figures.perplexity_scale import LEADS, UNMEASURED, finish, percent_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 
     table = data(connection)
     if table.empty:
-        return style.empty_figure(UNTAKEN)
+        return style.empty_figure(UNMEASURED)
     figure = style.new_figure(10.5, 4.2 * panel_rows(table["label"]) + 0.9)
     panels = stacked_panels(figure, table["label"], (1,))
     for label, (axes,) in panels.items():

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import label_stack, panel_rows, stacked_panels
-from perlayer.report.figures.taken_apart import LEADS, UNTAKEN, finish, percent_scale
+from perlayer.report.figures.panels import label_stack, panel_rows, stacked_panels
+from perlayer.report.figures.perplexity_scale import LEADS, UNMEASURED, finish, percent_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,15 +20,14 @@ CAPTION = (
     "One column a setup, by its run of the lowest seed; a mark a layer, named by its number. Across: importance, by "
     "how many percent perplexity rises when its weights become the mean of its neighbours'. Above: updates of the "
     "layer alone until perplexity is back after noise on its weights; open marks had not recovered when training "
-    "ended. Below: what remained at the end. In brackets Spearman's rank correlation, and how often an order by chance "
-    "gives one as high."
+    "ended. Below: what remained at the end. In brackets Spearman's rank correlation."
 )
 
 
 def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """One row a model and layer, with the rank correlation of the model."""
     return connection.execute(
-        f"""SELECT label, run, layer, degradation AS importance, steps, recovered, perturbation, remaining, rho, p
+        f"""SELECT label, run, layer, degradation AS importance, steps, recovered, perturbation, remaining, rho
         FROM recoveries JOIN ({LEADS}) USING (run)
         LEFT JOIN (SELECT run, layer, degradation FROM ablations WHERE way = 'neighbour_average') USING (run, layer)
         LEFT JOIN recovery_orders USING (run)
@@ -41,7 +40,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     table = data(connection)
     if table.empty:
         (taken,) = connection.execute("SELECT count(*) FROM anatomy_runs").fetchone()
-        return style.empty_figure("No layer has been trained back yet." if taken else UNTAKEN)
+        return style.empty_figure("No layer has been trained back yet." if taken else UNMEASURED)
     figure = style.new_figure(10.5, 5.0 * panel_rows(table["label"]) + 0.5)
     panels = stacked_panels(figure, table["label"], (1, 1))
     for label, (above, below) in panels.items():
@@ -58,9 +57,9 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
             percent_scale(axes, table["importance"].min(), table["importance"].max(), along="x")
         label_stack([above, below], ["Updates until recovered", "Remaining rise of perplexity"])
         below.set_xlabel("Importance: rise of perplexity")
-        rho, p = mine["rho"].iloc[0], mine["p"].iloc[0]
+        rho = mine["rho"].iloc[0]
         if rho == rho:  # all layers may recover alike
-            above.set_title(f"{above.get_title(loc='left')}\n({rho:+.2f}, p {p:.3f})", fontsize="medium")
+            above.set_title(f"{above.get_title(loc='left')}\n(rank correlation {rho:+.2f})", fontsize="medium")
     finish(figure, connection, [])
     return figure
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import LEADS, UNDISSECTED, absent, is_any
+from perlayer.report.figures.panels import LEADS, UNDISSECTED, absent, is_any
 
 if TYPE_CHECKING:
     import pandas as pd

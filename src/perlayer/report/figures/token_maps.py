@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from perlayer.report.figures import style
-from perlayer.report.figures.dissected import UNDISSECTED, is_any
+from perlayer.report.figures.panels import UNDISSECTED, is_any
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,9 @@ found AS (
 SELECT run, sublayer, any_value(layers) AS layers,
     avg(share) FILTER (half = 1) AS first_half, avg(share) FILTER (half = 2) AS second_half,
     avg(share) FILTER (half = 2) / avg(share) FILTER (half = 1) AS ratio,
-    CASE WHEN max(fall) > 0 THEN max_by(layer, fall) END AS drop_layer, max(fall) AS drop_share,
-    max(fall) FILTER (near_middle) AS middle_drop, max(fall) FILTER (NOT near_middle) AS other_drop
+    max_by(layer, fall) AS steepest_layer, CASE WHEN max(fall) > 0 THEN steepest_layer END AS drop_layer,
+    max(fall) AS drop_share, max(fall) FILTER (near_middle) AS middle_drop,
+    max(fall) FILTER (NOT near_middle) AS other_drop
 FROM found
 GROUP BY run, sublayer;
 COMMENT ON VIEW contribution_drops IS 'How much less the second half of the layers of a finished model adds than the first, and where what layers add falls most';
@@ -27,7 +28,8 @@ COMMENT ON COLUMN contribution_drops.sublayer IS 'attention or mlp; null for who
 COMMENT ON COLUMN contribution_drops.first_half IS 'Mean relative contribution of the first half of the layers, without layer 1; the middle one of an odd number is in neither half';
 COMMENT ON COLUMN contribution_drops.second_half IS 'The same of the second half';
 COMMENT ON COLUMN contribution_drops.ratio IS 'second_half over first_half: below 1 the second half adds less';
-COMMENT ON COLUMN contribution_drops.drop_layer IS 'The layer whose relative contribution lies farthest below that of the layer before, as a share of that; from layer 3 on; null where none lies below';
+COMMENT ON COLUMN contribution_drops.steepest_layer IS 'The layer whose relative contribution lies farthest below that of the layer before, or least above it; from layer 3 on';
+COMMENT ON COLUMN contribution_drops.drop_layer IS 'The same; null where none lies below';
 COMMENT ON COLUMN contribution_drops.drop_share IS 'By which share it lies below; not above 0 where none does';
 COMMENT ON COLUMN contribution_drops.middle_drop IS 'The greatest such share at layers that begin less than a sixth of the depth from the middle; null without any';
 COMMENT ON COLUMN contribution_drops.other_drop IS 'The greatest such share at all other layers; null without any';

@@ -12,9 +12,10 @@ drops AS (
         max(ratio) FILTER (sublayer = 'attention') AS attention_ratio,
         max(ratio) FILTER (sublayer = 'mlp') AS mlp_ratio,
         max(middle_drop) FILTER (sublayer IS NULL) AS middle_drop,
-        max(middle_drop - other_drop) FILTER (sublayer IS NULL) AS middle_drop_lead,
+        max(other_drop) FILTER (sublayer IS NULL) AS other_drop,
         max(drop_share) FILTER (sublayer IS NULL) AS drop_share,
-        max(drop_layer) FILTER (sublayer IS NULL) AS drop_layer
+        max(drop_layer) FILTER (sublayer IS NULL) AS drop_layer,
+        max(steepest_layer) FILTER (sublayer IS NULL) AS steepest_layer
     FROM contribution_drops GROUP BY run
 ),
 cosines AS (
@@ -63,14 +64,17 @@ tokens AS (
     GROUP BY run
 ),
 wide AS (
-    SELECT run, layer_ratio, attention_ratio, mlp_ratio, attention_ratio - mlp_ratio AS attention_minus_mlp_ratio,
-        middle_drop, middle_drop_lead, drop_share, drop_layer::DOUBLE AS drop_layer,
-        cosine_before_middle, cosine_after_middle,
-        future_effect_ratio, future_output_ratio, output_ratio, future_share_first, future_share_second,
-        future_share_second - future_share_first AS future_share_change,
+    SELECT run, layer_ratio, attention_ratio, mlp_ratio, ln(layer_ratio) AS layer_log_ratio,
+        ln(attention_ratio) AS attention_log_ratio, ln(attention_ratio / mlp_ratio) AS attention_over_mlp,
+        -ln(1 - drop_share) AS log_drop, -ln(1 - middle_drop) AS middle_log_drop,
+        ln((1 - other_drop) / (1 - middle_drop)) AS middle_over_other_drop, drop_layer::DOUBLE AS drop_layer,
+        cosine_before_middle, cosine_after_middle, future_effect_ratio, future_output_ratio, output_ratio,
+        ln(nullif(future_effect_ratio, 0)) AS future_effect_log_ratio,
+        ln(nullif(future_output_ratio, 0)) AS future_output_log_ratio, future_share_first, future_share_second,
+        ln(nullif(future_share_second / future_share_first, 0)) AS future_share_log_ratio,
         coalesce(kl, models.layers + 1)::DOUBLE AS kl_layer,
         coalesce(overlap, models.layers + 1)::DOUBLE AS overlap_layer,
-        abs(kl_layer - drop_layer) AS kl_distance, abs(overlap_layer - drop_layer) AS overlap_distance,
+        kl_layer - steepest_layer AS kl_beyond_drop, overlap_layer - steepest_layer AS overlap_beyond_drop,
         depth_score, output_depth_score, erasure_depth, erasure_rise, attribution_depth, attribution_rise
     FROM models
     LEFT JOIN drops USING (run)
@@ -83,5 +87,5 @@ wide AS (
 )
 SELECT run, statistic, value FROM (UNPIVOT wide ON * EXCLUDE (run) INTO NAME statistic VALUE value);
 COMMENT ON VIEW depth_statistics IS 'How a finished model uses its depth, in single numbers: one row a run and number';
-COMMENT ON COLUMN depth_statistics.statistic IS 'layer_ratio, attention_ratio, mlp_ratio: relative contribution of the second half of the layers over the first, without layer 1; attention_minus_mlp_ratio; middle_drop; middle_drop_lead: middle_drop minus other_drop; drop_share, drop_layer (all of contribution_drops). cosine_before_middle, cosine_after_middle: mean cosine of layers in the second and in the third quarter of the depth. future_effect_ratio, future_output_ratio, output_ratio: what skipping a layer changes in later contributions to future tokens, in predictions of future tokens and in all predictions, second half over first, without the first and the last layer; future_share_first, future_share_second: prediction change at future tokens over that everywhere, by half, and their future_share_change. kl_layer, overlap_layer: as in effective_depths, L + 1 for what happens in no layer; kl_distance, overlap_distance: how far that is from drop_layer. depth_score, output_depth_score. erasure_depth, attribution_depth: until of token_depths, mean over tokens; erasure_rise, attribution_rise: how much greater it is at the last such token of a text than at the first, by least squares, in layers';
+COMMENT ON COLUMN depth_statistics.statistic IS 'layer_ratio, attention_ratio, mlp_ratio: relative contribution of the second half of the layers over the first, without layer 1; layer_log_ratio, attention_log_ratio and attention_over_mlp: their natural logarithms, and that of attention_ratio over mlp_ratio. log_drop, middle_log_drop: -ln(1 - share) of drop_share and middle_drop of contribution_drops, middle_over_other_drop: the latter minus that of other_drop; drop_layer. cosine_before_middle, cosine_after_middle: mean cosine of layers in the second and in the third quarter of the depth. future_effect_ratio, future_output_ratio, output_ratio: what skipping a layer changes in later contributions to future tokens, in predictions of future tokens and in all predictions, second half over first, without the first and the last layer; future_share_first, future_share_second: prediction change at future tokens over that everywhere, by half; future_effect_log_ratio, future_output_log_ratio, future_share_log_ratio: logarithms of second over first. kl_layer, overlap_layer: as in effective_depths, L + 1 for what happens in no layer; kl_beyond_drop, overlap_beyond_drop: minus steepest_layer of contribution_drops. depth_score, output_depth_score. erasure_depth, attribution_depth: until of token_depths, mean over tokens; erasure_rise, attribution_rise: how much greater it is at the last such token of a text than at the first, by least squares, in layers';
 COMMENT ON COLUMN depth_statistics.value IS 'The number';

@@ -64,39 +64,8 @@ CREATE MACRO importance(degradation, low, high) AS
         WHEN degradation >= 100 THEN 'critical' WHEN degradation >= 20 THEN 'important'
         WHEN degradation >= 2 THEN 'minor' ELSE 'redundant' END;
 
--- A change of perplexity: of its logarithm, in nats, from percent; and from that, in percent, as words.
+-- A change of the logarithm of perplexity, in nats, from percent.
 CREATE MACRO in_nats(percent) AS ln(1 + percent / 100);
-CREATE MACRO in_percent(nats) AS CASE
-    WHEN 100 * (exp(nats) - 1) < 1000 THEN format('{:+.3g} %', 100 * (exp(nats) - 1))
-    WHEN 100 * (exp(nats) - 1) < 1e6 THEN format('+{:,} %', round(100 * (exp(nats) - 1))::BIGINT)
-    ELSE format('{:+.2e} %', 100 * (exp(nats) - 1)) END;
-
--- Means over seeds of the statistics in one view, of the runs in another, beside the baseline of as many layers. Seeds
--- scatter alike in all setups and designs of one depth as far as is known, so their variance is pooled over those with
--- several; it takes two degrees of freedom to count. Noise is three standard errors. Published models stand beside
--- nothing.
-CREATE MACRO over_seeds(statistics, of_runs) AS TABLE
-WITH grouped AS (
-    SELECT residual, setup, layers, full_depth, label, place, lead AS run, statistic,
-        coalesce(min_by(value, seed), any_value(value)) AS value, avg(value) AS mean, count(*) AS seeds,
-        coalesce(var_samp(value), 0) * (count(*) - 1) AS squares
-    FROM query_table(statistics) JOIN query_table(of_runs) USING (run)
-    GROUP BY residual, setup, layers, full_depth, label, place, lead, statistic
-),
-scatter AS (
-    SELECT layers, statistic, CASE WHEN sum(seeds - 1) >= 2 THEN sqrt(sum(squares) / sum(seeds - 1)) END AS std
-    FROM grouped GROUP BY layers, statistic
-)
-SELECT mine.residual, mine.setup, mine.layers, mine.full_depth, mine.label, mine.place, mine.run, statistic,
-    mine.value, mine.mean, mine.seeds,
-    CASE WHEN mine.setup <> 'published' THEN 3 * std / sqrt(mine.seeds) END AS noise,
-    CASE WHEN beside THEN mine.mean - baseline.mean END AS difference,
-    CASE WHEN beside THEN 3 * std * sqrt(1 / mine.seeds + 1 / baseline.seeds) END AS difference_noise
-FROM grouped AS mine
-JOIN scatter USING (layers, statistic)
-LEFT JOIN (SELECT * FROM grouped WHERE residual = 'sandwich' AND setup = 'baseline') AS baseline
-    USING (layers, statistic)
-CROSS JOIN LATERAL (SELECT mine.run <> baseline.run AND mine.setup <> 'published' AS beside);
 
 -- The kinds of matrix of a layer, in the order in which they are shown.
 CREATE MACRO matrices() AS ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];

@@ -34,12 +34,13 @@ pairs AS (
         avg(error) FILTER (best) AS error, avg(mean_error) FILTER (best) AS mean_error
     FROM found GROUP BY pair, kind, layers, source_layers
 )
-SELECT pair, kind, layers, source_layers, distance, least, chance, within_chance, p, nearest, error, mean_error
+SELECT pair, kind, layers, source_layers, distance, least, chance, least_chance, most_chance, p, nearest, error, mean_error
 FROM pairs
 JOIN sums USING (layers, source_layers, total)
 JOIN (
-    SELECT layers, source_layers, min(distance) AS within_chance FROM sums WHERE p >= 0.05
-    GROUP BY layers, source_layers
+    SELECT layers, source_layers, min(distance) FILTER (2 * p > 1 - confidence) AS least_chance,
+        min(distance) FILTER (2 * p >= 1 + confidence) AS most_chance
+    FROM sums CROSS JOIN rule GROUP BY layers, source_layers
 ) USING (layers, source_layers);
 COMMENT ON VIEW map_diagonals IS 'Whether layers of two runs at the same relative depth map best onto each other, from layer 1 on for both';
 COMMENT ON COLUMN map_diagonals.pair IS 'The pair of runs';
@@ -49,7 +50,8 @@ COMMENT ON COLUMN map_diagonals.source_layers IS 'How many layers the run that i
 COMMENT ON COLUMN map_diagonals.distance IS 'How far the layer that maps best onto each layer is from the same relative depth, as a share of the depth: mean over the layers to which is mapped';
 COMMENT ON COLUMN map_diagonals.least IS 'The least that this can be';
 COMMENT ON COLUMN map_diagonals.chance IS 'What it would be on average if any layer were equally likely to map best';
-COMMENT ON COLUMN map_diagonals.within_chance IS 'The least distance that chance falls short of or meets in 5 of 100 cases or more';
+COMMENT ON COLUMN map_diagonals.least_chance IS 'Below this chance gives a distance no more often than half of what the confidence of the rule leaves';
+COMMENT ON COLUMN map_diagonals.most_chance IS 'Above this, likewise';
 COMMENT ON COLUMN map_diagonals.p IS 'How likely chance gives no more than the distance, if the best source of each layer were independent of its neighbours''';
 COMMENT ON COLUMN map_diagonals.nearest IS 'Share of the layers to which a layer as near as any to the same relative depth maps best';
 COMMENT ON COLUMN map_diagonals.error IS 'Relative error of the best maps, mean over layers';

@@ -4,7 +4,7 @@ SELECT run, strength::INTEGER AS replaced, layer,
     max(value) FILTER (stat = 'low') AS low,
     max(value) FILTER (stat = 'high') AS high
 FROM dissections
-WHERE analysis = 'replacement'
+WHERE analysis = 'replacement' AND metric = 'replaced'
 GROUP BY run, strength, layer;
 COMMENT ON VIEW replacements IS 'What replacing layers of a finished model by what their neighbours predict does to its perplexity on held-out text, the best predicted first';
 COMMENT ON COLUMN replacements.run IS 'The run, or the published model';

@@ -1,4 +1,4 @@
--- The runs that A1 to A5 read: those that are taken apart, and of the baseline and separate heads one that is to be.
+-- The runs that A1 to A5 read: those that are dissected, and of the baseline and separate heads one that is to be.
 CREATE VIEW runs_of_anatomy AS
 SELECT run, setup, seed, layers, present
 FROM (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from perlayer.questions.question import sql
 from perlayer.report.figures import style
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def label_stack(stack: list[Axes], names: Iterable[str]) -> None:
 
 def absent(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the runs that are to be drawn and have not been dissected; empty when all have."""
-    rows = connection.execute(f"SELECT run FROM ({sql('depth_runs')}) WHERE NOT present ORDER BY run").fetchall()
+    rows = connection.execute("SELECT run FROM runs_of_depth WHERE NOT present ORDER BY run").fetchall()
     return "Not drawn, not dissected yet: " + ", ".join(run for (run,) in rows) if rows else ""
 
 

@@ -1,4 +1,4 @@
-"""What the figures of what layers are made of share: which models, and a scale for what happens to perplexity."""
+"""What the figures of anatomy share: which models, and a scale for what happens to perplexity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from perlayer.questions.question import sql
 from perlayer.report.figures import style
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 # Of each setup, design and depth the run of the lowest seed.
 LEADS = "SELECT run, label, place, layers FROM anatomy_runs WHERE run = lead"
-UNTAKEN = "No finished model has been taken apart yet."
+UNMEASURED = "No finished model has been dissected by anatomy yet."
 # Three kinds of attention's matrices beside its output, and the MLP's three.
 MATRICES = {
     "q_proj": "#0072B2",
@@ -30,9 +29,9 @@ LINEAR = 1.0  # percent, up to which the scale of a change of perplexity is line
 
 
 def absent(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the runs that are to be drawn and have not been taken apart; empty when all have."""
-    rows = connection.execute(f"SELECT run FROM ({sql('anatomy_runs')}) WHERE NOT present ORDER BY run").fetchall()
-    return "Not drawn, not taken apart yet: " + ", ".join(run for (run,) in rows) if rows else ""
+    """A note of the runs that are to be drawn and have not been dissected; empty when all have."""
+    rows = connection.execute("SELECT run FROM runs_of_anatomy WHERE NOT present ORDER BY run").fetchall()
+    return "Not drawn, not dissected yet: " + ", ".join(run for (run,) in rows) if rows else ""
 
 
 def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list, columns: int = 6) -> None:
