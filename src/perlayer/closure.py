@@ -15,9 +15,8 @@ class ImportClosure:
     """Which files are used when others are imported; each file is read once, as it is then.
 
     Imports anywhere in a file count, also those inside functions; the `__init__.py` of every package on the way runs
-    too. Imports by a computed name are not seen, but that an `__init__.py` which calls `import_module` uses all Python in
-    its folder. Of a package that is named to one of `READERS`, all that lies in it or
-    below and is no Python counts.
+    too. Imports by a computed name are not seen, but that an `__init__.py` which calls `import_module` uses all Python
+    in its folder. Of a package that is named to one of `READERS`, all that lies in it or below and is no Python counts.
 
     Args:
         package: the folder of the top-level package; its name is the package's name.

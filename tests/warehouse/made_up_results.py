@@ -441,8 +441,8 @@ def _empty(asked: tuple[Path, ...]) -> duckdb.DuckDBPyConnection:
 def in_memory(rows, runs, depth=2, question=None, rungs=None, ends=None):
     """The views over rows of `layer_metrics` and `runs`, and the claims of one question or of several.
 
-    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. `ends` are columns
-    of `runs` by run. The rows are in a transaction that ends with the connection, so no other connection sees them.
+    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. `ends`: columns
+    of `runs`, by run. The rows are in a transaction that ends with the connection, so no other connection sees them.
     """
     asked = [question] if isinstance(question, Question) else list(question or ())
     connection = _empty(tuple(one.folder for one in asked)).cursor()
