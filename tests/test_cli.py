@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F401
 
 from perlayer import cli  # noqa: E402
+from perlayer import runs as training_settings  # noqa: E402
 from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
 from perlayer.algorithms.per_layer_loss.weighting import choices  # noqa: E402
 from perlayer.params import load  # noqa: E402
 from perlayer.store import read_manifest  # noqa: E402
-from perlayer.training import settings as training_settings  # noqa: E402
 
 QUESTION = "SELECT layer, loss FROM final_loss WHERE run = 'separate' ORDER BY layer"
 

@@ -1,144 +1,86 @@
 """The claims of Q1 against results made so that the answer is known."""
 
-import copy
-
 import made_up_results as made_up
 import pytest
 
-from perlayer import questions
-from perlayer.questions import q1
+from perlayer.questions.q1_layer_contribution.question import QUESTION
 
-# The claims in the order of the view.
-ORDINARY, EARLY, CATCH_UP, SEPARATE, MIDDLE, SHALLOWER, SHARED, COST, COST_SHARED, COST_STOP, ORDER = range(11)
-
-
-@pytest.fixture
-def judge(monkeypatch):
-    """A function that judges the claims on made-up runs with some of their numbers changed."""
-
-    def judge(runs=made_up.RUNS, ordinary=(), added=(), claims_alone=False, **gaps):
-        changed = copy.deepcopy(made_up.GAPS)
-        for setup, layers in gaps.items():
-            changed[setup].update(layers)
-        monkeypatch.setattr(made_up, "GAPS", changed)
-        monkeypatch.setattr(made_up, "ORDINARY", {**made_up.ORDINARY, **dict(ordinary)})
-        runs = {run: made_up.RUNS[run] for run in runs}
-        rows = []
-        for run, definition in runs.items():
-            depth, setup = definition.get("layers", made_up.LAYERS), definition["readouts"]
-            for layer in [depth] if setup == "none" else range(1, depth + 1):
-                loss = made_up.final(definition, layer) + dict(added).get((run, layer), 0.0)
-                readout = "head" if layer == depth else made_up.READOUT.get(setup, setup)
-                rows.append({"run": run, "layer": layer, "readout": readout, "value": loss})
-        with made_up.in_memory(rows, runs, made_up.LAYERS, q1.QUESTION) as connection:
-            claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q1'").fetchall()
-            if claims_alone:
-                return claims
-            return claims, q1.verdict(connection), questions.state(connection, q1.QUESTION)
-
-    return judge
+DEPTH = 4
+SCATTER = (-0.001, 0.0, 0.001)  # of the seeds of every group
+BASELINES = {1: 3.4, 2: 3.2, 3: 3.1, 4: 3.0}
+GAPS = {
+    "probes": {1: 0.5, 2: 0.4, 3: 0.2, 4: 0.0},
+    "separate": {1: 0.3, 2: 0.1, 3: 0.1, 4: 0.25},  # the last layer ends above the baseline of two layers
+    "shared": {1: 0.3, 2: 0.2, 3: 0.2, 4: 0.35},
+    "shared_stop_gradient": {1: 0.3, 2: 0.2, 3: 0.2, 4: 0.45},
+}
+TRUE = dict.fromkeys((claim.name for claim in QUESTION.claims), "yes")
 
 
-def test_claims_of_results_like_the_published_ones(judge):
-    claims, verdict, state = judge(separate={3: 0.05, 4: 0.04, 5: 0.045})
-    assert claims == [
-        ("3.200 3.000 2.950 2.920 2.900 2.890 (layers 1 to 6)", "yes"),
-        ("+0.650 +0.800 +0.550 (layers 1 to 3)", "yes"),
-        ("+0.100 +0.000 (layers 5, 6)", "yes"),
-        # The last layer is the mean of three pairs: 0.06 + (0, 0.004, -0.002).
-        ("+0.300 +0.150 +0.050 +0.040 +0.045 +0.061 (layers 1 to 6)", "yes"),
-        ("smallest at layer 4", "yes"),
-        ("+0.030 against the model of 4 layers", "yes"),  # 2.89 + 0.06 - 2.92
-        ("+0.500 +0.200 +0.100 +0.080 +0.080 +0.090 (layers 1 to 6)", "yes"),
-        ("+0.061 ± 0.002 (3 seeds)", "yes"),  # the standard error is sqrt(28e-6 / 9) = 0.0018
-        ("+0.090 ± 0.001 (3 seeds)", "yes"),  # sqrt(3e-6 / 9) = 0.0006
-        ("+0.120 (1 seed)", "yes"),
-        ("+0.061, +0.090, +0.120 (separate, shared, stop-gradient)", "yes"),
-    ]
-    assert state == "measured"
-    assert "layer 1 ends 0.650 nats above" in verdict and "layer 6 ends level with" in verdict
-    assert "6 of 6 layers end above" in verdict and "closest at layer 4" in verdict
-    assert "+0.061 nats with separate heads (standard error 0.002 over 3 seeds)" in verdict
-    assert "4 plain runs end 0.005 nats apart" in verdict
-    assert "Of 11 published claims, at size nano: 11 held." in verdict
+def judge(gaps=GAPS, baselines=BASELINES, seeds=(0, 1, 2)):
+    """The verdict on each claim, where setups lie so much above baselines that end so."""
+    rows, runs = [], {}
+
+    def add(run, keys, seed, layer, readout, loss):
+        runs[run] = {**made_up.PLAIN, **keys, "seed": seed}
+        rows.append({"run": run, "layer": layer, "readout": readout, "value": loss + SCATTER[seed]})
+
+    for seed in seeds:
+        for depth, loss in baselines.items():
+            add(f"depth_{depth}_{seed}", {"layers": depth}, seed, depth, "head", loss)
+        for setup, gap in gaps.items():
+            for layer, above in gap.items():
+                readout = "head" if layer == DEPTH else "probe" if setup == "probes" else setup
+                add(f"{setup}_{seed}", {"readouts": setup}, seed, layer, readout, BASELINES[layer] + above)
+    with made_up.in_memory(rows, runs, DEPTH, QUESTION) as connection:
+        return made_up.verdicts(connection)
 
 
-# Seeds add 0, 0.002, -0.003 and 0.001 to the last layer, so the spread is 0.005; among the separate heads' three seeds
-# it is 0.006 - -0.005 = 0.011. Three standard errors of their pairs are 0.0053.
+def test_what_is_plainly_so_is_judged_so():
+    assert judge() == TRUE
+
+
+def changed(setup, **layers):
+    return {**GAPS, setup: {**GAPS[setup], **{int(layer[1:]): gap for layer, gap in layers.items()}}}
+
+
+# 3 seeds of scatter 0.001: every interval is narrower than 0.01, and the smallest effect is 0.02.
 @pytest.mark.parametrize(
-    "claim, changes, holds",
+    "gaps, verdicts",
     [
-        (ORDINARY, {"ordinary": {5: 2.93}}, "no"),
-        (ORDINARY, {"ordinary": {5: 2.923}}, "within noise"),
-        (EARLY, {"probes": {2: -0.1}}, "no"),
-        (EARLY, {"probes": {2: 0.01}}, "within noise"),
-        (CATCH_UP, {"added": {("probes", 6): 0.05}}, "no"),
-        (CATCH_UP, {"probes": {5: 0.01}}, "within noise"),
-        (CATCH_UP, {"probes": {5: -0.1}}, "no"),
-        (SEPARATE, {"separate": {3: -0.02}}, "no"),
-        (SEPARATE, {"separate": {3: 0.01}}, "within noise"),
-        (SEPARATE, {"separate": {6: -0.01}}, "no"),
-        (MIDDLE, {"separate": {1: 0.01}}, "no"),
-        (MIDDLE, {"separate": {6: 0.055}}, "within noise"),
-        (SHALLOWER, {"separate": {6: 0.01}}, "no"),
-        (SHALLOWER, {"separate": {6: 0.035}}, "within noise"),
-        (SHARED, {"shared": {4: -0.02}}, "no"),
-        (COST, {"separate": {6: 0.004}}, "within noise"),
-        (COST, {"separate": {6: 0.006}}, "yes"),
-        (COST, {"separate": {6: -0.02}}, "no"),
-        (COST_SHARED, {"shared": {6: -0.02}}, "no"),
-        (COST_STOP, {"shared_stop_gradient": {6: 0.004}}, "within noise"),
-        (COST_STOP, {"shared_stop_gradient": {6: -0.006}}, "no"),
-        (ORDER, {"separate": {6: 0.1}}, "no"),
-        (ORDER, {"shared_stop_gradient": {6: 0.094}}, "within noise"),
-        (ORDER, {"shared_stop_gradient": {6: 0.08}}, "no"),
+        (changed("probes", _1=-0.5), {"probes_early": "no"}),
+        (changed("probes", _1=0.0), {"probes_early": "no effect"}),
+        (changed("probes", _3=-0.2), {"probes_close": "no"}),
+        (changed("probes", _3=0.0), {"probes_close": "no effect"}),
+        (changed("separate", _2=-0.1, _3=0.3), {"separate_every": "no"}),
+        (changed("separate", _2=0.0, _3=0.2), {"separate_every": "no effect"}),
+        (changed("separate", _2=0.4, _3=0.4), {"separate_middle": "no"}),
+        (changed("separate", _1=0.1), {"separate_middle": "no effect"}),
+        (changed("separate", _4=0.15), {"separate_shallower": "no"}),
+        (changed("separate", _4=0.2), {"separate_shallower": "no effect"}),
+        (changed("shared", _2=-0.1), {"shared_every": "no"}),
+        (changed("shared", _2=0.0), {"shared_every": "no effect"}),
+        (changed("separate", _4=-0.1), {"separate_cost": "no", "separate_every": "no", "separate_shallower": "no"}
+         | {"separate_middle": "no"}),
+        (changed("separate", _4=0.0), {"separate_cost": "no effect", "separate_every": "no effect"}
+         | {"separate_middle": "no", "separate_shallower": "no"}),
+        (changed("shared", _4=-0.1), {"shared_cost": "no", "shared_every": "no", "order": "no"}),
+        (changed("shared", _4=0.0), {"shared_cost": "no effect", "shared_every": "no effect", "order": "no"}),
+        (changed("shared_stop_gradient", _4=-0.1), {"shared_stop_gradient_cost": "no", "order": "no"}),
+        (changed("shared_stop_gradient", _4=0.0), {"shared_stop_gradient_cost": "no effect", "order": "no"}),
+        (changed("shared", _4=0.25), {"order": "no effect"}),
     ],
-)
-def test_a_claim_is_denied_or_within_noise(judge, claim, changes, holds):
-    assert judge(**changes, claims_alone=True)[claim][1] == holds
+)  # fmt: skip
+def test_what_is_not_so_is_judged_so(gaps, verdicts):
+    assert judge(gaps) == TRUE | verdicts
 
 
-def test_without_runs_no_claim_is_judged(judge):
-    claims, verdict, state = judge([])
-    assert claims == [(None, "no run")] * 11
-    assert state == "not yet run" and verdict == "None of the runs that answer it is here yet."
+@pytest.mark.parametrize("third, verdict", [(3.3, "no"), (3.2, "no effect")])
+def test_a_layer_that_does_not_help_is_said(third, verdict):
+    found = judge({}, {**BASELINES, 3: third})
+    assert found.pop("depth") == verdict and set(found.values()) == {"not run"}
 
 
-def test_some_runs_answer_a_part(judge):
-    claims, verdict, state = judge(["baseline", "separate", "depth_1", "depth_4"])
-    assert state == "partly measured" and "6 without a run" in verdict
-    # Without seeds nothing says what is noise.
-    assert claims[SEPARATE] == ("+0.300 +0.050 +0.060 (layers 1, 4, 6)", "within noise")
-    assert claims[COST] == ("+0.060 (1 seed)", "within noise") and "the noise is not known: no seeds." in verdict
-    assert [number for number, claim in enumerate(claims) if claim[1] == "no run"] == [
-        EARLY, CATCH_UP, SHARED, COST_SHARED, COST_STOP, ORDER
-    ]  # fmt: skip
-
-
-def test_numbers_are_the_final_losses_of_the_lowest_seed(warehouse_dir):
-    with questions.connect(warehouse_dir) as connection:
-        rows = connection.execute(q1.QUESTION.numbers).fetchall()
-        names = [column[0] for column in connection.description]
-    for layer, *found in rows:
-        setups = [made_up.GAPS.get(setup, {}).get(layer, 0.0) for setup in names[1:]]
-        assert found == pytest.approx([made_up.ORDINARY[layer] + gap for gap in setups])
-
-
-def test_published_numbers_give_the_published_differences(warehouse_dir):
-    with questions.connect(warehouse_dir) as connection:
-        rows = connection.execute(q1.QUESTION.published).fetchall()
-        claims = connection.execute("SELECT published FROM claims").fetchall()
-    # Differences were published of unrounded losses, so the last digit may differ by one.
-    shared = [row[4] - row[1] for row in rows if row[4] is not None]
-    probes = [row[2] - row[1] for row in rows if row[2] is not None]
-    for claim, differences in ((SHARED, shared), (EARLY, probes[:2]), (CATCH_UP, probes[-2:])):
-        words = claims[claim][0].split(" (")[0].split()
-        assert [float(word) for word in words] == pytest.approx([float(value) for value in differences], abs=0.0011)
-    assert claims[ORDINARY][0] == " ".join(f"{row[1]:.3f}" for row in rows)
-
-
-def test_it_reads_the_runs_of_the_recipe(warehouse_dir):
-    with questions.connect(warehouse_dir) as connection:
-        found = {row[0]: row[1] for row in connection.execute(q1.QUESTION.runs).fetchall()}
-    assert found.keys() == made_up.RUNS.keys()
-    assert found["depth_3"] == "ordinary" and found["baseline"] == "baseline" and found["probes_ema"] == "probes"
+def test_one_seed_decides_nothing_and_none_has_not_run():
+    assert set(judge(seeds=(0,)).values()) == {"undecided"}
+    assert set(judge(seeds=()).values()) == {"not run"}

@@ -1,37 +1,26 @@
-"""Runs that one question is about change no other question's answer."""
+"""Runs that no question names change no verdict."""
 
-import made_up_multi_token as multi
+import made_up_results as made_up
 import pytest
 
-from perlayer import questions
+from perlayer.questions import QUESTIONS, connect
+
+OWN = {"mine": {**made_up.SEPARATE, "weighting": {"shape": "list", "weights": [0.5, 0, 0.1, 0, 0.2]}, "ema": 10}}
 
 
-@pytest.mark.parametrize("key", ["Q1", "Q6", "F16"])
-def test_other_ways_to_supervise_change_nothing(warehouse_dir, supervision_dir, key):
-    question = next(one for one in questions.QUESTIONS if one.key == key)
-    with questions.connect(warehouse_dir) as alone, questions.connect(supervision_dir) as beside:
-        for sql in (question.runs, question.numbers, question.claims):
-            assert alone.execute(sql).fetchall() == beside.execute(sql).fetchall()
-        assert question.verdict(alone) == question.verdict(beside)
+@pytest.fixture
+def judged(tmp_path):
+    def judged(runs):
+        metrics = tmp_path / str(len(runs))
+        made_up.write(metrics, runs)
+        made_up.collect(made_up.params(runs), metrics, metrics / "warehouse")
+        with connect(metrics / "warehouse") as connection:
+            return connection.execute("FROM contrasts").fetchall(), connection.execute("FROM claims").fetchall()
+
+    return judged
 
 
-def test_multi_token_prediction_and_rungs_change_nothing():
-    plain = {run: keys for run, keys in multi.RUNS.items() if not multi.way(keys)}
-    heads = {f"separate_{seed}": {**multi.PROBES, "readouts": "separate", "seed": seed} for seed in (0, 1, 2)}
-    with multi.in_memory(plain | heads, rungs={}) as connection:
-        alone = answers(connection)
-    with multi.in_memory(multi.RUNS | heads) as connection:
-        assert answers(connection) == alone
-
-
-def answers(connection):
-    """What the questions say that are not about multi-token prediction or rungs."""
-    connection.execute(questions.claims())
-    return {
-        question.key: (
-            [connection.execute(sql).fetchall() for sql in (question.runs, question.numbers, question.claims)],
-            question.verdict(connection),
-        )
-        for question in questions.QUESTIONS
-        if question.key not in ("Q7", "Q8", "D9")
-    }
+def test_an_own_run_changes_no_verdict(judged):
+    contrasts, claims = judged(made_up.RUNS)
+    assert judged(made_up.RUNS | OWN) == (contrasts, claims)
+    assert len(claims) == sum(len(question.claims) for question in QUESTIONS)

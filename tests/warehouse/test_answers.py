@@ -10,7 +10,7 @@ from perlayer.store import MANIFEST
 from perlayer.warehouse import answers
 from perlayer.warehouse.database import columns, relations
 
-QUESTION = "SELECT question, quantity, holds FROM claims ORDER BY ALL"
+QUESTION = "SELECT question, statement, verdict FROM claims ORDER BY ALL"
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,9 @@ def test_drops_leave_out_the_first_layer(depth, rising):
     shares = list(np.random.default_rng(depth).uniform(0.1, 1.0, depth))
     shares = sorted(shares) if rising else shares
     rows = [{"layer": layer, "value": share} for layer, share in enumerate(shares, start=1)]
-    table = pd.DataFrame(rows).assign(run="a", analysis="contributions", stat="mean", metric="relative_contribution")
+    table = pd.DataFrame(rows).assign(
+        run="a", size="nano", analysis="contributions", stat="mean", metric="relative_contribution"
+    )
     table = table.assign(**dict.fromkeys(["sublayer", "other_layer", "text", "position", "token", "strength"]))
     found = over([table], {"a": PLAIN}, depth).execute("FROM contribution_drops").df()
     for name, value in drop(shares).items():
