@@ -186,6 +186,7 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
         },
         "anatomy": {"runs": [run for run in made_up_anatomy.SEEDS if run in runs]},
         "published": {name: {"path": "a folder"} for name in PUBLISHED},
+        "report": {"confidence": 0.99, "smallest_effect": 0.02},
     }
 
 
