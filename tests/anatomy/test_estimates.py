@@ -1,4 +1,4 @@
-"""The numbers by which claims are judged, against definitions and models whose layers are known to be independent."""
+"""The numbers by which claims are judged, against their definitions and layers that have a known part in common."""
 
 import math
 

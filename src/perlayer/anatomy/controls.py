@@ -35,9 +35,9 @@ def measure_controls(trained: Matrices, settings: AnatomySettings, confidence: f
     """
     layers = len(next(iter(trained.values())))
     r2, unrelated, independent = {}, [], []
+    shifts = _shifts(min(settings.entries, *(matrices[0].numel() for matrices in trained.values())))
     for name, matrices in trained.items() if layers > 1 else ():
         entries = sampled_entries(matrices[0], settings.entries)
-        shifts = _shifts(len(entries))
         described = describe(matrices, entries)
         r2[short_name(name)] = shifted_r2(described, shifts).mean(0)
         if layers > 2:
@@ -77,7 +77,11 @@ def _shifted(entries: Tensor, shift: int) -> list[Tensor]:
 
 
 def _shifts(entries: int) -> list[int]:
-    """0, the weights as they are, and those of the controls, of which two together are none either."""
+    """0, the weights as they are, and those of the controls, of which two together are none either.
+
+    Args:
+        entries: of the smallest sample.
+    """
     possible = range(1, (entries + 1) // 2)
     return [0, *random.Random(SEED).sample(possible, min(CONTROLS, len(possible)))]
 
