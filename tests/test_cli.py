@@ -66,7 +66,7 @@ def test_list_shows_everything_with_its_meaning(project, capsys):
     out = capsys.readouterr().out
     for name in ("runs (table)", "layer_metrics (table)", "final_loss (view)", "claims (table)", "noise_floor (view)"):
         assert f"{name}: " in out
-    assert "  standard_error  double    Standard error of that mean; null for one pair" in out
+    assert "  estimate  " in out and "  The sum of the means of groups, each times its coefficient" in out
     assert "made_from" not in out
 
 

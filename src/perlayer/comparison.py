@@ -45,9 +45,9 @@ import numpy as np
 
 from perlayer.errors import UserError, require, shortened
 from perlayer.tables import Int32
+from perlayer.verdicts import NO, NO_EFFECT, NOT_RUN, UNDECIDED, YES
 
 SIDES = ("above", "below", "differs", "within")
-YES, NO, NO_EFFECT, UNDECIDED, NOT_RUN = "yes", "no", "no effect", "undecided", "not run"
 LEAST_DEGREES = 4  # of freedom, to decide anything
 MOST_SEEDS = 50  # that are asked for to decide one claim
 SEED = 0

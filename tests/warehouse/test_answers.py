@@ -57,7 +57,7 @@ def test_a_clone_answers_and_says_what_it_lacks(supervision_dir, small, tmp_path
     assert cli.main(["query", "SELECT * FROM claimz"]) == 2
     assert "claimz" in capsys.readouterr().err  # which no pull brings
     assert cli.main(["query", "--list", "claims"]) == 0
-    assert "  holds " in capsys.readouterr().out
+    assert "  verdict " in capsys.readouterr().out
     shutil.copytree(supervision_dir, tmp_path / "metrics/warehouse")  # the whole is there now
     assert (tmp_path / "metrics/warehouse" / MANIFEST).exists()
     assert cli.main(["query", QUESTION, "--format", "csv"]) == 0

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import tempfile
+from operator import methodcaller
 from pathlib import Path
 
 import duckdb
@@ -57,10 +58,8 @@ def test_the_database_changes_with_its_views(gather):
 def test_the_database_changes_with_what_completes_it(gather):
     warehouse_dir = gather(SOME)
     for made_from in ("first", "second"):
-        complete = f"CREATE TABLE more AS SELECT '{made_from}'"
-        with database.connect(
-            warehouse_dir, {}, lambda connection: connection.execute(complete), made_from
-        ) as connection:
+        complete = methodcaller("execute", f"CREATE TABLE more AS SELECT '{made_from}'")
+        with database.connect(warehouse_dir, {}, complete, made_from) as connection:
             assert connection.execute("FROM more").fetchall() == [(made_from,)]
 
 
@@ -149,4 +148,4 @@ def test_every_table_view_and_column_says_what_it_means(warehouse_dir):
         said |= {(name, row[0]): row[2] for name, *_ in relations for row in database.columns(connection, name)}
         views = {name for name, kind, _ in relations if kind == "view"}
     assert [place for place, meaning in said.items() if not meaning] == []
-    assert views == {*database.all_views({})} - {*database.WORKED_OUT}
+    assert views == {*database.all_views(questions.views())} - {*database.WORKED_OUT}

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer import comparison
-from perlayer.questions.claims import write_claims
 from perlayer.questions.question import Question, state
 from perlayer.warehouse import database
 
@@ -41,9 +39,14 @@ def every_view() -> list[str]:
 
 def connect(warehouse_dir: str | Path) -> duckdb.DuckDBPyConnection:
     """Open the database of the warehouse, read-only, with the tables that `write_claims` makes."""
+
+    def complete(connection: duckdb.DuckDBPyConnection) -> None:
+        from perlayer.questions.claims import write_claims  # what only asks imports no numpy
+
+        write_claims(connection, QUESTIONS)
+
     digest = hashlib.blake2b(digest_size=16)
-    for path in (Path(comparison.__file__), *sorted(FOLDER.rglob("*.py")), *sorted(FOLDER.rglob("*.sql"))):
+    files = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".py", ".sql"))
+    for path in (FOLDER.parent / "comparison.py", *files):
         digest.update(path.read_bytes())
-    return database.connect(
-        warehouse_dir, views(), lambda connection: write_claims(connection, QUESTIONS), digest.hexdigest()
-    )
+    return database.connect(warehouse_dir, views(), complete, digest.hexdigest())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from typing import Any
 
 import duckdb
 
-from perlayer.comparison import Contrast, Judged, MoreSeeds, Row, Rule, by_chance, judge, rows_of
+from perlayer.comparison import Claim, Contrast, Judged, MoreSeeds, Row, Rule, by_chance, judge, rows_of
 from perlayer.questions.question import Question
 from perlayer.questions.wording import measured
 from perlayer.tables import Int32, table_of
+from perlayer.verdicts import NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,24 @@ def rule(connection: duckdb.DuckDBPyConnection) -> Rule:
 def rows_of_question(connection: duckdb.DuckDBPyConnection, question: Question) -> list[Row]:
     """What a question's claims are judged by."""
     result = connection.execute(question.sql("contrasts"))
-    return rows_of(question.key, [column[0] for column in result.description], result.fetchall())
+    rows = rows_of(question.key, [column[0] for column in result.description], result.fetchall())
+    return sorted(rows, key=lambda row: (row.claim, _in_order(row.part), str(row.group), str(row.run)))
+
+
+def _in_order(part: str) -> list[tuple[int, str]]:
+    """By which parts are sorted: layer 10 comes after layer 9."""
+    return [(int(digits or 0), text) for text, digits in re.findall(r"(\D+)(\d*)|^$", part)]
 
 
 def claim_rows(
     questions: Sequence[Question], judged: Judged, chance: Mapping[tuple[str, str], float]
 ) -> list[ClaimRow]:
     """The claims of questions, in their order; `chance` is how often each would be decided without any effect."""
-    found = {(claim.question, claim.claim): claim for claim in judged.claims}
+    found = {
+        (question.key, claim.name): Claim(question.key, claim.name, NOT_RUN, False, None)
+        for question in questions
+        for claim in question.claims
+    } | {(claim.question, claim.claim): claim for claim in judged.claims}
     parts = defaultdict(list)
     for contrast in judged.contrasts:
         parts[contrast.question, contrast.claim].append(contrast)
@@ -77,7 +89,7 @@ def claim_rows(
             found[question.key, claim.name].verdict,
             found[question.key, claim.name].small,
             found[question.key, claim.name].more_seeds,
-            chance[question.key, claim.name],
+            chance.get((question.key, claim.name), 0.0),
         )
         for question in questions
         for claim in question.claims

@@ -16,9 +16,7 @@ from pathlib import Path
 
 import duckdb
 
-from perlayer.comparison import NO, NO_EFFECT, NOT_RUN, UNDECIDED, YES
-
-VERDICTS = (YES, NO, NO_EFFECT, UNDECIDED, NOT_RUN)
+from perlayer.verdicts import NOT_RUN, UNDECIDED, VERDICTS
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from perlayer.comparison import NOT_RUN, UNDECIDED, Contrast
 from perlayer.questions.question import Question
+from perlayer.verdicts import UNDECIDED, VERDICTS
+
+if TYPE_CHECKING:
+    from perlayer.comparison import Contrast
 
 FEW = 3  # parts of a claim that are written out
 
@@ -102,10 +106,6 @@ def claims_fared(connection: duckdb.DuckDBPyConnection, question: Question) -> s
         ).fetchall()
     )
     ((size,),) = connection.execute("SELECT any_value(size) FROM recipe_runs").fetchall()
-    parts = [
-        f"{counts[verdict]} {verdict}"
-        for verdict in ("yes", "no", "no effect", UNDECIDED, NOT_RUN)
-        if verdict in counts
-    ]
+    parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
     total = len(question.claims)
     return f"Of {total} published claim{'' if total == 1 else 's'}, at size {size}: {listed(parts)}."

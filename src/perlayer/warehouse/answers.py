@@ -9,9 +9,7 @@ from pathlib import Path
 import duckdb
 
 from perlayer.store import MANIFEST, fresh_folder, verified_files
-from perlayer.tables import write_parquet
 from perlayer.warehouse import database
-from perlayer.warehouse.tables import TABLES
 
 MOST_ROWS = 2000  # of a table that lies in git
 
@@ -22,6 +20,8 @@ def write_answers(connection: duckdb.DuckDBPyConnection, destination: Path) -> N
     Args:
         connection: of the whole database, see `database.connect`.
     """
+    from perlayer.tables import write_parquet
+
     with fresh_folder(destination) as folder:
         for name, _, _ in database.relations(connection):
             ((rows,),) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()
@@ -38,6 +38,8 @@ def only_answers(warehouse_dir: Path) -> Path | None:
 
 def lacking(statement: str, connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> list[str]:
     """The tables and views of the whole database, by name, that a statement reads and the small tables do not hold."""
+    from perlayer.warehouse.tables import TABLES
+
     here = {name for name, *_ in database.relations(connection)}
     return sorted({*TABLES, *names} & set(re.findall(r"\w+", statement)) - here)
 

@@ -13,16 +13,16 @@ from functools import partial
 from graphlib import TopologicalSorter
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from perlayer.errors import UserError
 from perlayer.lifetimes import temporary_folder
 from perlayer.store import MANIFEST, read_manifest, verified_files
-from perlayer.tables import schema_of, table_of
-from perlayer.warehouse.tables import TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SQL = resources.files("perlayer.warehouse") / "sql"
 READ = re.compile(r"\b(?:FROM|JOIN|UNPIVOT) +(\w+)|[( ]'(\w+)'")  # what a view reads, by way of a macro, too
@@ -138,6 +138,9 @@ def _place(warehouse_dir: Path) -> Path:
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the empty tables in the current database of `connection`."""
+    from perlayer.tables import schema_of
+    from perlayer.warehouse.tables import TABLES
+
     for name, table in TABLES.items():
         connection.register("incoming", schema_of(table.rows).empty_table())
         connection.execute(f"CREATE TABLE {name} AS FROM incoming")
@@ -151,6 +154,11 @@ def insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | Se
     Args:
         rows: a table of its kind of row, or instances of that.
     """
+    import pyarrow as pa
+
+    from perlayer.tables import table_of
+    from perlayer.warehouse.tables import TABLES
+
     kind, order = TABLES[name]
     connection.register("incoming", rows if isinstance(rows, pa.Table) else table_of(kind, rows))
     connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming ORDER BY {order}")
@@ -185,8 +193,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, views: Mapping[str, str]
 def _fingerprint(warehouse_dir: Path, views: Mapping[str, str], made_from: str) -> str:
     """A hash of all that the database is made from."""
     digest = hashlib.blake2b(digest_size=16)
-    schemas = "\n".join(str(schema_of(table.rows)) for table in TABLES.values())
-    for text in (duckdb.__version__, schemas, sql("tables"), sql("macros"), *views.values(), made_from):
+    for text in (duckdb.__version__, sql("tables"), sql("macros"), *views.values(), made_from):
         digest.update(hashlib.blake2b(text.encode()).digest())
     if not (warehouse_dir / MANIFEST).exists():
         raise UserError(f"{warehouse_dir}: no such folder; `make repro` makes it, `dvc pull` brings what was pushed")
@@ -246,6 +253,8 @@ def _fill(
     views: Mapping[str, str],
     complete: Callable[[duckdb.DuckDBPyConnection], None],
 ) -> None:
+    from perlayer.warehouse.tables import TABLES
+
     create(connection)
     for table in TABLES:
         _load(connection, table, warehouse_dir / f"{table}.parquet")
