@@ -219,8 +219,8 @@ def test_growth_that_fails_is_said_to_fail():
 
 def test_growth_that_ends_below_holds():
     runs = {
-        run: (section, seed, keys, steps, loss - (0.5 if "growth" in keys else 0), stages)
-        for run, (section, seed, keys, steps, loss, stages) in made_up_growth.RUNS.items()
+        run: (rung, seed, keys, steps, loss - (0.5 if "growth" in keys else 0), stages)
+        for run, (rung, seed, keys, steps, loss, stages) in made_up_growth.RUNS.items()
     }
     with made_up_growth.in_memory(runs, a6.QUESTION) as connection:
         claims = connection.execute("SELECT holds FROM claims").fetchall()

@@ -254,20 +254,24 @@ def test_without_seeds_growth_is_not_judged():
 
 
 def plain_models(losses):
-    """A connection to plain models of (size, layers, parameters a layer, loss)."""
-    runs = {f"r{n}": {**PLAIN, "seed": n, "layers": model[1]} for n, model in enumerate(losses)}
-    connection = made_up.in_memory([], runs, question=d9.QUESTION)
-    for number, (size, layers, parameters, loss) in enumerate(losses):
+    """A connection to plain models of (rung, layers, parameters a layer, loss); None is the size in use."""
+    runs = {
+        f"r{number}": {**PLAIN, "rung": rung, "layers": layers, "seed": number}
+        for number, (rung, layers, *_) in enumerate(losses)
+    }
+    rungs = {rung: {} for rung, *_ in losses if rung}
+    connection = made_up.in_memory([], runs, question=d9.QUESTION, rungs=rungs)
+    for number, (_, layers, parameters, loss) in enumerate(losses):
         connection.execute(
-            "UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
-            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
+            "UPDATE runs SET backbone_parameters = ?, final_loss = ? WHERE run = ?",
+            [float(layers * parameters), loss, f"r{number}"],
         )
     return connection
 
 
 def test_depth_helps():
-    nano = [("nano", 1, 1000, 3.3), ("nano", 2, 1000, 3.21), ("nano", 4, 1000, 3.1), ("nano", 8, 1000, 3.0)]
-    ladder = [("wide", 4, 4000, 2.9), ("wide", 8, 4000, 2.81)]
+    nano = [(None, 1, 1000, 3.3), (None, 2, 1000, 3.21), (None, 4, 1000, 3.1), (None, 8, 1000, 3.0)]
+    rungs = [("wide", 4, 4000, 2.9), ("wide", 8, 4000, 2.81)]
     with plain_models(nano) as connection:
         claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
         assert claims == [("-0.101 ± 0.003 a doubling (4 runs of 4 depths)", "yes"), (None, "no run")]
@@ -275,7 +279,7 @@ def test_depth_helps():
         assert "At the size in use, over 4 plain models of 4 depths, twice as many layers change" in (
             d9.verdict(connection)
         )
-    with plain_models(nano + ladder) as connection:
+    with plain_models(nano + rungs) as connection:
         claims = connection.execute("SELECT measured, holds FROM claims").fetchall()
         assert [holds for _, holds in claims] == ["yes", "yes"]
         assert claims[1][0].endswith("a doubling (6 runs of 4 depths and 2 widths)")
@@ -284,12 +288,12 @@ def test_depth_helps():
 
 @pytest.mark.parametrize("losses, holds", [((3.0, 3.1, 3.2, 3.3), "no"), ((3.0, 3.2, 2.9, 3.1), "within noise")])
 def test_depth_may_not_help(losses, holds):
-    with plain_models([("nano", 2**n, 1000, loss) for n, loss in enumerate(losses)]) as connection:
+    with plain_models([(None, 2**n, 1000, loss) for n, loss in enumerate(losses)]) as connection:
         assert connection.execute("SELECT holds FROM claims").fetchall()[0] == (holds,)
 
 
 def test_one_depth_says_nothing():
-    with plain_models([("nano", 2, 1000, 3.0)]) as connection:
+    with plain_models([(None, 2, 1000, 3.0)]) as connection:
         assert questions.state(connection, d9.QUESTION) == "not yet run"
         assert d9.verdict(connection) == "There are no plain models of two depths yet."
 
@@ -382,7 +386,7 @@ def test_several_shallow_models_must_agree():
     assert holds == "no" and measured.startswith("0.083 of the depth away") and measured.count(";") == 1
 
 
-@pytest.mark.parametrize("shallow", [{"residual": "keel"}, {"readouts": "separate"}, {"gradient_surgery": "per_token"}])
+@pytest.mark.parametrize("shallow", [{"residual": "keel"}, {"readouts": "separate"}, {"layer_dropout": {"most": 0.1}}])
 def test_pairs_that_are_not_two_plain_models_of_one_design_are_shown_and_not_judged(shallow):
     table = made_up_depth.maps("mine", [3, 3, 3, 1, 1, 1], 3)
     with mapped([table], shallow) as connection:

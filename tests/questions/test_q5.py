@@ -179,7 +179,10 @@ def test_choices_that_change_nothing_are_said_to(judge):
 
 
 def test_keys_of_ones_own_are_choices_of_their_own():
-    mine = {"mine": {**ALL["sum_to_one"], "mine": 2}, "apart": {**ALL["rising"], "mine": 3}}
+    mine = {
+        "mine": {**ALL["sum_to_one"], "value_residual": "identity"},
+        "apart": {**ALL["rising"], "steps": 0.5},
+    }
     losses = {"baseline": 2.0, "separate": 2.5, "sum_to_one": 2.3, "rising": 2.2, "mine": 2.1, "apart": 2.4}
     runs = {run: (ALL | mine)[run] for run in losses}
     rows = [{"run": run, "layer": made_up.LAYERS, "value": value} for run, value in losses.items()]
@@ -189,9 +192,9 @@ def test_keys_of_ones_own_are_choices_of_their_own():
     # Neither mine and separate nor mine and rising differ in one choice.
     assert (
         "by: less weight -0.200 (separate to sum_to_one); weights that rise with depth -0.100 (sum_to_one to rising); "
-        "mine 2 -0.200 (sum_to_one to mine); mine 3 +0.200 (rising to apart)." in verdict
+        "steps 0.5 +0.200 (rising to apart); value residual identity -0.200 (sum_to_one to mine)." in verdict
     )
-    assert table["other"].dropna().to_dict() == {"mine": "mine 2", "apart": "mine 3"}
+    assert table["other"].dropna().to_dict() == {"mine": "value residual identity", "apart": "steps 0.5"}
 
 
 def test_some_runs_answer_a_part(judge):

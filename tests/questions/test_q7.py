@@ -21,11 +21,11 @@ THIRD = {
 def judge(monkeypatch):
     """A function that judges the claims on some runs, with other changes by DeepSeek-V3's way for some tokens."""
 
-    def judge(runs=multi.RUNS, changes=None, claims_alone=False):
+    def judge(runs=multi.RUNS, changes=None, claims_alone=False, depth=multi.LAYERS):
         if changes:
             mine = {**multi.CHANGES[multi.DEEPSEEK], **changes}
             monkeypatch.setattr(multi, "CHANGES", {**multi.CHANGES, multi.DEEPSEEK: mine})
-        with multi.in_memory(runs, rungs={}, question=q7.QUESTION) as connection:
+        with multi.in_memory(runs, rungs={}, question=q7.QUESTION, depth=depth) as connection:
             claims = connection.execute("SELECT measured, holds FROM claims WHERE question = 'Q7'").fetchall()
             return claims if claims_alone else (claims, q7.verdict(connection), state(connection))
 
@@ -166,8 +166,8 @@ def test_missing_runs(judge):
 
 
 def test_other_designs_and_depths_are_not_asked(judge):
-    for further in ({"residual": "pre_ln"}, {"layers": multi.LAYERS}):
-        claims, verdict, _ = judge({run: {**keys, **further} for run, keys in multi.RUNS.items()})
+    for further, depth in (({"residual": "pre_ln"}, multi.LAYERS), ({"layers": multi.LAYERS}, multi.LAYERS + 1)):
+        claims, verdict, _ = judge({run: {**keys, **further} for run, keys in multi.RUNS.items()}, depth=depth)
         assert claims == [(None, "no run")] * 4 and verdict.startswith("No model with multi-token prediction")
 
 

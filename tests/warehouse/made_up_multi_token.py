@@ -96,14 +96,19 @@ def in_memory(
     rungs: dict[str, int] = RUNGS,
     rung_runs: dict[str, dict[str, Any]] = RUNG_RUNS,
     question: Question | None = None,
+    depth: int = LAYERS,
 ) -> duckdb.DuckDBPyConnection:
-    """The views over the results of some runs at the size in use and at rungs, and the claims of `question`."""
+    """The views over the results of some runs at the size in use and at rungs, and the claims of `question`.
+
+    Args:
+        depth: of the recipe in use; all runs but those at rungs are read at `LAYERS`.
+    """
     at_rungs = every_rung(rungs, rung_runs)
     losses = [row for run, keys in runs.items() for row in rows(run, keys)]
     losses += [row for run, (rung, keys) in at_rungs.items() for row in rows(run, keys, rung)]
     every = runs | {run: {**keys, "rung": rung} for run, (rung, keys) in at_rungs.items()}
     sections = {rung: {"model": {"layers": layers}} for rung, layers in rungs.items()}
-    connection = made_up.in_memory(losses, every, LAYERS, question, sections)
+    connection = made_up.in_memory(losses, every, depth, question, sections)
     for size, parameters in PARAMETERS.items():
         connection.execute("UPDATE runs SET backbone_parameters = ? WHERE size = ?", [parameters, size])
     return connection

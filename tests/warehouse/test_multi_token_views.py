@@ -186,8 +186,7 @@ def test_without_seeds_the_noise_is_not_known():
 
 def test_other_depths_have_pairs_of_their_own():
     shallow = {run: {**keys, "layers": multi.LAYERS} for run, keys in multi.RUNS.items()}
-    losses = [row for run, keys in shallow.items() for row in multi.rows(run, keys)]
-    with made_up.in_memory(losses, shallow, multi.LAYERS + 1) as connection:
+    with multi.in_memory(shallow, rungs={}, depth=multi.LAYERS + 1) as connection:
         rows = connection.execute("SELECT DISTINCT full_depth FROM multi_token_layers").fetchall()
         assert rows == [(False,)]
         assert connection.execute("FROM multi_token_sizes").fetchall() == []

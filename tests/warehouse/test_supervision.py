@@ -23,10 +23,21 @@ def test_ways_are_all_runs_that_train_their_layers_to_be_read():
         "plain": made_up.PLAIN,
         "probes": {**made_up.PLAIN, "readouts": "probes"},
         "dropout": {**made_up.PLAIN, "layer_dropout": {"most": 0.1}},
-        "else": {**made_up.SEPARATE, "multi_token_prediction": {"depth": 1}},
+        "growing": {**made_up.SEPARATE, "growth": {"protocol": "six_stages"}, "steps": 0.5},
+        "else": {**made_up.SEPARATE, "multi_token_prediction": {}, "value_residual": "identity"},
     }
-    found = made_up.in_memory([], runs, 6).execute("SELECT run, changes FROM ways ORDER BY run").fetchall()
-    assert found == [("else", "multi_token_prediction"), ("mine", ""), ("shallow", ""), ("watched", "")]
+    found = made_up.in_memory([], runs, 6).execute("SELECT run, changes, other FROM ways ORDER BY run").fetchall()
+    assert found == [
+        (
+            "else",
+            "multi_token_prediction, value_residual",
+            "value residual identity, multi-token prediction (sequential, depth 1, weight 0.3)",
+        ),
+        ("growing", "growth, steps", "growth (six stages), steps 0.5"),
+        ("mine", "", ""),
+        ("shallow", "", ""),
+        ("watched", "", ""),
+    ]
 
 
 def test_supervision_is_what_the_last_layer_pays(connection):

@@ -58,6 +58,7 @@ LEFT JOIN floors ON floors.residual = ways.residual AND floors.measured_on = las
 COMMENT ON VIEW supervision IS 'What every way to supervise shallow layers costs the last layer, one row a group of runs that differ in nothing but seed or EMA';
 COMMENT ON COLUMN supervision.run IS 'The group, named after its run of the lowest seed';
 COMMENT ON COLUMN supervision.seed IS 'The lowest seed';
+COMMENT ON COLUMN supervision.other IS 'What no other column here tells of it, in words; empty without';
 COMMENT ON COLUMN supervision.loss IS 'Loss of the last layer in the run of the lowest seed, nats per token: final training loss, or held-out loss (measured_on)';
 COMMENT ON COLUMN supervision.first_layer_loss IS 'Final training loss of layer 1 in the same run; null for a model of one layer';
 COMMENT ON COLUMN supervision.difference IS 'Mean over pairs of one seed of the loss of the last layer minus that of the plain model of the same depth; null without one';
