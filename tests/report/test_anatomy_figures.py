@@ -119,7 +119,7 @@ def test_growth_stands_beside_uniform_training():
 def test_each_way_of_growth_has_a_look_of_its_own():
     stages = [{"layers": [1], "share": share} for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
     grown = {
-        f"grown_{number}": ("growth", 0, {"growth": {"stages": [stage]}}, 100, 3.1 + 0.1 * number, [(1, 0.8)])
+        f"grown_{number}": (None, 0, {"growth": {"stages": [stage]}}, 100, 3.1 + 0.1 * number, [(1, 0.8)])
         for number, stage in enumerate(stages)
     }
     grown |= {"baseline": made_up_growth.RUNS["baseline"], "seed_1": made_up_growth.RUNS["probes_seed_1"]}
@@ -136,7 +136,7 @@ def test_each_way_of_growth_has_a_look_of_its_own():
 
 
 def test_growth_beside_two_longer_trainings_is_drawn_beside_each():
-    runs = made_up_growth.RUNS | {"longer": ("growth", 0, {"steps": 81}, 81, 3.0, [])}
+    runs = made_up_growth.RUNS | {"longer": (None, 0, {"steps": 81}, 81, 3.0, [])}
     with made_up_growth.in_memory(runs) as connection:
         table = growth.data(connection)
     equal = table[table["budget"] == "equal compute"].sort_values("baseline_steps")
