@@ -19,7 +19,7 @@ import pyarrow as pa
 from perlayer.errors import UserError
 from perlayer.lifetimes import temporary_folder
 from perlayer.store import MANIFEST, read_manifest, verified_files
-from perlayer.tables import schema_of, table_of
+from perlayer.tables import empty_table, schema_of, table_of
 from perlayer.warehouse.tables import TABLES
 
 VIEWS = (
@@ -194,7 +194,7 @@ def _place(warehouse_dir: Path) -> Path:
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the empty tables in the current database of `connection`."""
     for name, table in TABLES.items():
-        connection.register("incoming", schema_of(table.rows).empty_table())
+        connection.register("incoming", empty_table(table.rows))
         connection.execute(f"CREATE TABLE {name} AS FROM incoming")
         connection.unregister("incoming")
     connection.execute(sql("tables"))
