@@ -10,10 +10,11 @@ import duckdb
 from benchmarks.measure import Row, seconds_of
 from benchmarks.project import ROOT
 from perlayer import params
+from perlayer.catalogue import catalogue
 from perlayer.questions import connect
 from perlayer.store import fresh_folder
 from perlayer.warehouse import database
-from perlayer.warehouse.collect import definitions
+from perlayer.warehouse.tables import TABLES
 
 BOUND = 10.0  # seconds
 SIZE = "qwen3_1_2b"
@@ -44,12 +45,9 @@ def write_warehouse(folder: Path) -> None:
     choices = params.load(ROOT / "params.yaml") | {"size": SIZE, "runs": runs}
     with fresh_folder(folder) as fresh, duckdb.connect() as connection:
         database.create(connection)
-        for run in definitions(choices):
-            columns = {**run, "present": True}
-            marks = ", ".join("?" for _ in columns)
-            connection.execute(f"INSERT INTO runs ({', '.join(columns)}) VALUES ({marks})", [*columns.values()])
+        database.insert(connection, "runs", catalogue(choices, present=runs))
         connection.execute(MADE_UP)
-        for table in database.TABLES:
+        for table in TABLES:
             path = database.quoted(fresh / f"{table}.parquet")
             connection.execute(f"COPY (FROM {table} ORDER BY ALL) TO {path} (FORMAT parquet, COMPRESSION zstd)")
 

@@ -15,8 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
 from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F401
 
-from perlayer import cli  # noqa: E402
-from perlayer import runs as training_settings  # noqa: E402
+from perlayer import cli, runs  # noqa: E402
 from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
 from perlayer.algorithms.per_layer_loss.weighting import choices  # noqa: E402
 from perlayer.params import load  # noqa: E402
@@ -98,14 +97,15 @@ def test_without_a_warehouse_it_says_which_command_makes_one(tmp_path, monkeypat
     )
 
 
-@pytest.mark.parametrize("arguments", [("query", QUESTION), ("supervision",)])
-def test_it_loads_nothing_heavy(project, arguments):
+@pytest.mark.parametrize(("arguments", "loaded"), [(("query", QUESTION), ["numpy"]), (("supervision",), [])])
+def test_it_loads_nothing_heavy(project, arguments, loaded):
+    """Of what takes long; pyarrow imports numpy."""
     code = (
         "import sys; from perlayer.cli import main; main(sys.argv[1:])\n"
-        "print(sorted({'torch', 'composer', 'pandas', 'matplotlib', 'numpy'} & set(sys.modules)))"
+        "print(sorted({'torch', 'composer', 'pandas', 'scipy', 'matplotlib', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == str(loaded)
 
 
 def test_a_question_that_is_not_utf_8_is_one_line(project, capsys):
@@ -164,7 +164,7 @@ def test_supervision_lists_every_way_with_a_line_each(capsys):
     for section, name in (("weighting", "shape"), ("schedule", "kind")):
         for key in choices(section):
             assert sum(re.match(rf"{section}: {{{name}: {key}\b", example) is not None for example in examples) == 1
-    for key in training_settings.optional_algorithms():
+    for key in runs.optional_algorithms():
         assert sum(example.startswith(f"{key}: ") for example in examples) == 1
 
 
@@ -175,18 +175,36 @@ def test_every_way_it_lists_is_one_that_a_run_may_take(capsys):
         assert len(meaning) > 5
         text = re.sub(r"\b[A-Z]+\b", lambda name: values[name[0]], example)
         keys = YAML(typ="safe", pure=True).load(text)
-        training_settings.parse_run({"runs": {"mine": {**run, **keys}}}, "mine")
+        runs.parse_run({"runs": {"mine": {**run, **keys}}}, "mine")
 
 
 def test_a_method_card_without_an_example_is_named(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "settings.py").touch()
     (tmp_path / "mine" / "README.md").write_text("# mine\n\n**In short.** Mine.\n")
-    monkeypatch.setattr(training_settings, "ALGORITHMS", tmp_path)
+    monkeypatch.setattr(runs, "ALGORITHMS", tmp_path)
     assert cli.main(["supervision"]) == 1
     assert capsys.readouterr().err == (
         f"error: {tmp_path}/mine/README.md: expected **In short.** and an example `runs.NAME.KEY: VALUE`\n"
     )
+
+
+def test_growth_prints_what_a_run_may_say(project, capsys):
+    assert cli.main(["growth", "baseline"]) == 0
+    printed = capsys.readouterr().out
+    # layers lose ever less from the first to the fifth; without the sixth the model is better
+    shares = enumerate((0.3, 0.2, 0.2, 0.1, 0.05), start=1)
+    stages = [{"layers": [layer], "share": share} for layer, share in shares]
+    keys = YAML(typ="safe", pure=True).load(printed)
+    assert keys == {"growth": {"stages": stages, "excluded": [6]}}
+    mine = {"residual": "sandwich", "readouts": "none", "seed": 0, **keys}
+    assert runs.parse_run({"runs": {"mine": mine}}, "mine").algorithms["growth"].stages == stages
+
+
+def test_growth_by_a_run_without_anatomy_is_one_line(project, capsys):
+    assert cli.main(["growth", "depth_1"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: metrics/analyses/anatomy/depth_1") and said.count("\n") == 1
 
 
 def test_list_of_one_table_or_view_shows_that_alone(project, capsys):
@@ -199,8 +217,8 @@ def test_list_of_one_table_or_view_shows_that_alone(project, capsys):
 
 
 def test_numbers_of_other_params_are_answered_with_a_word(project, capsys, monkeypatch):
-    runs = load(Path(__file__).parents[1] / "params.yaml")["runs"]
-    about = {"params": {"size": "smoke", "runs": {**runs, "separate": {**runs["separate"], "seed": 1}}}}
+    said = load(Path(__file__).parents[1] / "params.yaml")["runs"]
+    about = {"params": {"size": "smoke", "runs": {**said, "separate": {**said["separate"], "seed": 1}}}}
     real = read_manifest(project / "metrics/warehouse")
     monkeypatch.setattr(
         "perlayer.warehouse.database.read_manifest", lambda folder: dataclasses.replace(real, about=about)

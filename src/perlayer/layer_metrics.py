@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
-from perlayer.tables import Int8, Int16, Int32, Int64, Measured, schema_of, table_of_columns
+from perlayer.tables import Int8, Int16, Int32, Int64, Measured, empty_table, table_of_columns
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def layers_table(run: str, size: str, tokens_per_step: int, series: Sequence[Ser
     for each in series:
         _require_finite(run, each)
     tables = [_rows(run, size, tokens_per_step, each) for each in series]
-    return pa.concat_tables(tables).combine_chunks() if tables else schema_of(LayerNumber).empty_table()
+    return pa.concat_tables(tables).combine_chunks() if tables else empty_table(LayerNumber)
 
 
 def _require_finite(run: str, series: Series) -> None:

@@ -62,6 +62,11 @@ def schema_of(kind: type) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in columns_of(kind)])
 
 
+def empty_table(kind: type) -> pa.Table:
+    """A table of no rows."""
+    return pa.Table.from_batches([], schema_of(kind))  # `Schema.empty_table` imports pandas
+
+
 def table_of(kind: type, rows: Iterable[Any]) -> pa.Table:
     """A table of rows, each an instance of `kind`."""
     return pa.Table.from_pylist([vars(row) for row in rows], schema_of(kind))

@@ -1,7 +1,5 @@
 """Ablation against models whose weights and sublayers are edited by hand, in float64 or in transformers."""
 
-import json
-
 import duckdb
 import pyarrow.parquet as parquet
 import pytest
@@ -24,7 +22,7 @@ from edited import (
 
 from perlayer.anatomy.ablation import measure_ablation
 from perlayer.anatomy.categories import category
-from perlayer.anatomy.importance import importance_of, read_importance, write_importance
+from perlayer.anatomy.importance import importance_of, read_importance
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
 from perlayer.store import fresh_folder
@@ -110,9 +108,7 @@ def test_importance_is_the_degradation_of_each_layer_in_order(model, tmp_path):
     assert importance_of(table).importance == expected
     with fresh_folder(tmp_path / "anatomy") as folder:
         parquet.write_table(table, folder / "anatomy.parquet")
-    write_importance(read_importance(tmp_path / "anatomy"), tmp_path / "importance")
-    written = json.loads((tmp_path / "importance/importance.json").read_text())
-    assert written == {"importance": expected, "excluded": importance_of(table).excluded}
+    assert read_importance(tmp_path / "anatomy") == importance_of(table)
     short = [one for one in numbers if one.layer != 2]
     with pytest.raises(UserError, match=r"expected the degradation .* of each layer from 1, found layers \[1, 3\]"):
         importance_of(dissections_table("mine", "tiny", {"ablation": short}))

@@ -74,11 +74,6 @@ def test_the_share_of_the_stages_that_are_needed(project):
     assert row.measured == pytest.approx((60 + 530 / 2) / 60) and "train@b" not in row.note
 
 
-def test_a_stage_of_two_arguments_has_the_name_that_dvc_gives_it(project):
-    write(project, "ladder@narrow-plain", start=1600.0, end=1720.0)
-    assert row_of("all", 15.0, [*STAGES, "ladder@narrow-plain"], project).measured == 12.0
-
-
 def test_question_1_needs_the_training_of_its_runs_and_what_all_share():
     stages = ["plan", "train@a", "train@b", "lens@a", "retrain_heads@a", "report"]
     assert question_1(stages, {"a"}) == ["plan", "train@a", "report"]

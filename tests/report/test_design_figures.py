@@ -8,6 +8,7 @@ import pytest
 from drawn import settled, texts, titles
 from matplotlib.text import Text
 
+from perlayer.model.config import design_names
 from perlayer.report.figures import depth_order, design_cost
 from perlayer.report.figures import designs as by_design
 from perlayer.warehouse import database
@@ -142,17 +143,14 @@ def test_figures_without_runs_say_so(some):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_design_of_ones_own_is_drawn(some):
+def test_a_design_of_ones_own_is_drawn(some, monkeypatch):
+    monkeypatch.setattr("perlayer.model.config.design_names", lambda: [*design_names(), "my_own"])
     mine = {
         f"mine_{readouts}": {"residual": "my_own", "readouts": readouts, "seed": 0}
         for readouts in ("probes", "separate")
     }
-    designs.RUNS.update(mine)
-    try:
-        with some([*made_up.RUNS, *mine]) as connection:
-            assert titles(settled(by_design, connection)) == ["Sandwich-LN", "my own"]
-            assert "my own (1 pair)" in texts(settled(design_cost, connection))
-            assert titles(settled(depth_order, connection))[:2] == ["Sandwich-LN", "my own"]
-    finally:
-        for run in mine:
-            del designs.RUNS[run]
+    monkeypatch.setattr(designs, "RUNS", designs.RUNS | mine)
+    with some([*made_up.RUNS, *mine], designs.RUNS) as connection:
+        assert titles(settled(by_design, connection)) == ["Sandwich-LN", "my own"]
+        assert "my own (1 pair)" in texts(settled(design_cost, connection))
+        assert titles(settled(depth_order, connection))[:2] == ["Sandwich-LN", "my own"]

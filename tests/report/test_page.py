@@ -117,7 +117,8 @@ def test_absent_runs_are_named(gather, figures, tmp_path):
 def test_what_is_left_out_is_named_with_its_reason(figures, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("baseline", "separate")}
     made_up.write(tmp_path, some)
-    set_about(tmp_path / "runs/separate", {"params": {"size": "nano", "recipes.nano.train": {"steps": 600}}})
+    train = {**made_up.recipe(made_up.LAYERS)["train"], "steps": 600}
+    set_about(tmp_path / "runs/separate", {"params": {"size": "nano", "recipes.nano.train": train}})
     collect(made_up.params(some), tmp_path, tmp_path / "warehouse")
     page = tmp_path / "index.html"
     (tmp_path / "cached.html").write_text("kept")
@@ -125,7 +126,7 @@ def test_what_is_left_out_is_named_with_its_reason(figures, tmp_path):
     report(made_up.params(some), tmp_path / "warehouse", figures, page)
     reader, text = read(page)
     assert "Left out of everything above" in text and "without results at this size" not in text
-    said = "recipes.nano.train.steps was 600, and params.yaml says None"
+    said = f"recipes.nano.train.steps was 600, and params.yaml says {made_up.STEPS}"
     assert reader.cells[-3:] == ["separate", "train", said]
     # the page is written anew, not through a link into DVC's cache
     assert (tmp_path / "cached.html").read_text() == "kept" and not page.is_symlink()

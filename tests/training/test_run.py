@@ -16,11 +16,12 @@ import torch
 from safetensors.torch import load_file
 from torch.nn import functional
 
+from perlayer import process
 from perlayer.data.batches import read_split
 from perlayer.errors import UserError
 from perlayer.losses.reading import Reading
 from perlayer.model.weights import load_model, load_readouts
-from perlayer.training import compilation, process, session
+from perlayer.training import compilation, session
 from perlayer.training import run as module
 from perlayer.training.interruption import Interruption
 from perlayer.training.launch import share_of_batch

@@ -164,17 +164,17 @@ PAIRS = {
 }
 
 
-def recipe(layers: int = LAYERS) -> dict[str, Any]:
-    """That of nano, at some depth."""
+def recipe(layers: int) -> dict[str, Any]:
+    """That of nano, at some depth, over as many updates as runs are made up for."""
     nano = load(ROOT / "params.yaml")["recipes"]["nano"]
-    return {**nano, "model": {**nano["model"], "layers": layers}}
+    return {**nano, "model": {**nano["model"], "layers": layers}, "train": {**nano["train"], "steps": STEPS}}
 
 
 def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[str, Any]:
     """What params.yaml would say."""
     return {
         "size": size,
-        "recipes": {"nano": recipe(), "smoke": recipe()},
+        "recipes": {"nano": recipe(LAYERS), "smoke": recipe(LAYERS)},
         "runs": runs,
         "rungs": {},
         "retrain_heads": {"runs": [run for run in RETRAINED if run in runs]},

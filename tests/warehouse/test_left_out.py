@@ -26,12 +26,7 @@ class Project:
     def __init__(self):
         self.params = made_up.params(RUNS) | {"depth_maps": {"pair": {"from": "baseline", "to": "separate"}}}
         self.params["recipes"] = copy.deepcopy(self.params["recipes"])
-        nano = self.params["recipes"]["nano"]
-        nano |= {
-            "train": {**nano["train"], "steps": 120},
-            "lens": {"sequences": 8},
-            "tuned_lens": {"steps": 9},
-        }
+        self.params["recipes"]["nano"] |= {"lens": {"sequences": 8}, "tuned_lens": {"steps": 9}}
 
     def data(self, **contents):
         """Write folders of data with some content, and all that is made from them."""

@@ -25,11 +25,16 @@ def plot(warehouse_dir: str | Path, figures_dir: str | Path, processes: int = 1)
     if processes == 1:
         _draw(names, warehouse_dir, figures_dir)
         return
-    connect(warehouse_dir).close()  # builds the database, which each process would build for itself
     with ProcessPoolExecutor(processes, initializer=end_with_parent) as pool:
+        # One process builds the database, which each would build for itself; not this one, whose threads none inherits.
+        pool.submit(_build, warehouse_dir).result()
         parts = [pool.submit(_draw, names[first::processes], warehouse_dir, figures_dir) for first in range(processes)]
         for part in parts:
             part.result()
+
+
+def _build(warehouse_dir: Path) -> None:
+    connect(warehouse_dir).close()
 
 
 def _draw(names: Sequence[str], warehouse_dir: Path, figures_dir: Path) -> None:

@@ -138,11 +138,11 @@ def _place(warehouse_dir: Path) -> Path:
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the empty tables in the current database of `connection`."""
-    from perlayer.tables import schema_of
+    from perlayer.tables import empty_table
     from perlayer.warehouse.tables import TABLES
 
     for name, table in TABLES.items():
-        connection.register("incoming", schema_of(table.rows).empty_table())
+        connection.register("incoming", empty_table(table.rows))
         connection.execute(f"CREATE TABLE {name} AS FROM incoming")
         connection.unregister("incoming")
     connection.execute(sql("tables"))

@@ -5,7 +5,9 @@ WITH below AS (
     WHERE present AND counts AND layer = 1 AND layers > 1 GROUP BY seed_group
 )
 SELECT costs.*, first_layer_loss, residual, readouts, seed, layers, full_depth, standard, weighting, total,
-    weighted_layers, schedule, schedule_kind, ends, reach, surgery, layer_dropout, other, steps
+    weighted_layers, schedule, schedule_kind, ends, reach, surgery, layer_dropout,
+    concat_ws(', ', 'value residual ' || value_residual, 'multi-token prediction (' || multi_token || ')',
+        'growth (' || growth || ')', nullif(other, '')) AS other, steps
 FROM costs
 JOIN recipe_runs AS runs ON runs.seed_group = costs.run AND present AND counts
 LEFT JOIN below ON below.run = costs.run
