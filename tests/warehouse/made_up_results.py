@@ -174,7 +174,7 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
     """What params.yaml would say."""
     return {
         "size": size,
-        "recipes": {"nano": recipe(), "smoke": recipe()},
+        "recipes": {"nano": recipe(LAYERS), "smoke": recipe(LAYERS)},
         "runs": runs,
         "rungs": {},
         "retrain_heads": {"runs": [run for run in RETRAINED if run in runs]},
