@@ -26,7 +26,6 @@ from perlayer.report.figures import (
     style,
 )
 from perlayer.report.plot import plot
-from perlayer.warehouse import database
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +150,7 @@ def test_noise_floor_stands_beside_the_effects(connection):
     assert table.loc[6, "spread"] == pytest.approx(0.005) and table.loc[1, "spread"] == pytest.approx(0.031)
     assert list(table["runs"]) == [4] * 6
     assert table.loc[2, "shared"] == pytest.approx(made_up.GAPS["shared"][2])
-    assert table.loc[6, "separate"] == pytest.approx(0.06 + 0.002 / 3)  # the mean of pairs, not the lowest seed's
+    assert table.loc[6, "separate"] == pytest.approx(0.06 + 0.001 / 3)  # of means over seeds, not the lowest seed's
     assert table.loc[6, "probes"] == 0.0
 
 
@@ -212,7 +211,7 @@ def test_lens_agreement_is_a_line_a_setup_and_published_model(connection, settle
 def test_lens_agreement_of_equal_depths_counts_layers(gather, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("probes", "shared")}
     analysed = {key: table for key, table in made_up.analyses(some).items() if key[0] == "lens"}
-    with database.connect(gather(some, analysed=analysed)) as connection, style.theme():
+    with questions.connect(gather(some, analysed=analysed)) as connection, style.theme():
         assert set(lens_agreement.data(connection)["name"]) == {"baseline", "shared"}  # probes stand for the baseline
         labels = texts(lens_agreement.draw(connection))
     assert "Layer" in labels and "logit lens" in labels and "tuned lens" not in labels
@@ -310,7 +309,7 @@ def test_spread_moves_as_little_as_needed(places, moved):
 def test_absent_runs_are_named_and_the_rest_is_drawn(gather, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("baseline", "separate", "depth_1", "depth_2")}
     defined = {**some, "shared": made_up.RUNS["shared"]}
-    with database.connect(gather(some, defined)) as connection, style.theme():
+    with questions.connect(gather(some, defined)) as connection, style.theme():
         for name in ("final_loss_by_layer", "layer_curves", "last_layer_curves"):
             assert "Not drawn, no results yet: shared" in texts(FIGURES[name].draw(connection))
         assert any("needs two plain runs" in text for text in texts(noise_floor.draw(connection)))
@@ -360,7 +359,7 @@ def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path, without_png)
 def test_figures_of_analyses_draw_what_is_there_and_name_the_rest(gather, there, said):
     runs = {run: made_up.RUNS[run] for run in ("baseline", "depth_1", "probes", "separate", "shared")}
     analyses = made_up.analyses(runs)
-    with database.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection, style.theme():
+    with questions.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection, style.theme():
         for module, words in zip((retrained_heads, retraining_curves, lenses, lens_agreement), said):
             figure = module.draw(connection)
             figure.draw_without_rendering()
@@ -372,7 +371,7 @@ def test_retraining_without_any_change_or_noise_can_be_drawn(gather, monkeypatch
     monkeypatch.setattr(made_up, "CHANGES", {setup: dict.fromkeys(range(1, 7), 0.0) for setup in made_up.CHANGES})
     monkeypatch.setattr(made_up, "CHANGE_ERROR", 0.0)
     runs = {run: made_up.RUNS[run] for run in made_up.RETRAINED}
-    with database.connect(gather(runs, analysed=made_up.analyses(runs))) as connection, style.theme():
+    with questions.connect(gather(runs, analysed=made_up.analyses(runs))) as connection, style.theme():
         for module in (retrained_heads, retraining_curves):
             module.draw(connection).draw_without_rendering()
         assert (retrained_heads.data(connection)["separate_change"] == 0).all()

@@ -8,6 +8,9 @@ import pytest
 from drawn import settled, texts
 from matplotlib.text import Text
 
+from perlayer import questions
+from perlayer.questions.q2_deeper.question import QUESTION as Q2
+from perlayer.questions.q5_why_it_hurts.question import QUESTION as Q5
 from perlayer.report.figures import (
     FIGURES,
     depth_cost,
@@ -27,7 +30,7 @@ ALL = made_up.WATCHED | made_up.SUPERVISION
 
 @pytest.fixture(scope="module")
 def connection(supervision_dir):
-    with database.connect(supervision_dir) as connection:
+    with questions.connect(supervision_dir) as connection:
         yield connection
 
 
@@ -50,7 +53,7 @@ def test_by_layer_stands_beside_ordinary_models(connection, module, runs):
             assert table.loc[layer, run] == pytest.approx(loss)
             if (run, layer) != ("separate", 6):
                 assert table.loc[layer, f"{run}_gap"] == pytest.approx(loss - made_up.ORDINARY[layer])
-    assert table.loc[6, "separate_gap"] == pytest.approx(0.06 + 0.002 / 3)  # the mean of three pairs
+    assert table.loc[6, "separate_gap"] == pytest.approx(0.06 + 0.001 / 3)  # of means over seeds
 
 
 def test_lines_by_layer_are_named_by_what_they_are(shown):
@@ -65,9 +68,19 @@ def test_lines_by_layer_are_named_by_what_they_are(shown):
 def test_every_way_is_sorted_by_what_it_costs(connection, shown):
     table = related_work.data(connection)
     costs = {run: cost for run, (cost, _) in made_up.COSTS.items() if "layers" not in made_up.SUPERVISION[run]}
-    costs |= {"separate": 0.06 + 0.002 / 3, "shared": 0.09, "shared_stop_gradient": 0.12}
-    assert dict(zip(table["run"], table["difference"])) == pytest.approx(costs)
-    assert table["difference"].is_monotonic_increasing
+    costs |= {"separate": 0.06 + 0.001 / 3, "shared": 0.09 - 0.001 / 3, "shared_stop_gradient": 0.12}
+    assert dict(zip(table["run"], table["cost"])) == pytest.approx(costs)
+    assert table["cost"].is_monotonic_increasing
+    judged = set(table.dropna(subset="low")["run"])
+    assert judged == {
+        "separate",
+        "shared",
+        "shared_off_early",
+        "shared_off_late",
+        "shared_fade",
+        "llal",
+        "deeply_supervised",
+    }
     assert dict(zip(table["run"], table["first_layer_loss"]))["rising"] == pytest.approx(3.2 + 0.3)
     found = texts(shown(related_work))
     for label in (
@@ -101,19 +114,12 @@ def test_switched_off_heads_stand_beside_the_baseline_of_their_seed(connection, 
 def test_shares_of_the_run_are_said_in_updates(gather):
     fade = {**made_up.SHARED, "schedule": {"kind": "linear_to_zero", "steps": 0.04}}
     off = {**made_up.SHARED, "schedule": {"kind": "off", "step": 0.02}}
-    with database.connect(gather({"baseline": ALL["baseline"], "fade": fade, "off": off})) as found:
+    with questions.connect(gather({"baseline": ALL["baseline"], "fade": fade, "off": off})) as found:
         figure = settled(switch_off, found)
         labels = texts(figure)
-    assert "to zero by step 5" in labels and "off after step 2" in labels  # of 120: 4.8 and 2.4
-    assert {tuple(line.get_xdata()) for line in figure.axes[0].lines if line.get_linestyle() == ":"} == {(2, 2), (5, 5)}
-
-
-@pytest.mark.parametrize("module, lines", [(fixes, 1), (mix, 1)])
-def test_means_over_seeds_have_bars_and_no_marker_is_hollow(shown, module, lines):
-    figure = shown(module)
-    assert len(figure.axes[1].containers) == lines  # separate heads alone have three seeds
-    faces = {line.get_markerfacecolor() for axes in figure.axes for line in axes.lines}
-    assert "white" not in faces and "none" not in faces
+    assert "to zero by step 44" in labels and "off after step 22" in labels  # of the recipe's 1110: 44.4 and 22.2
+    lines = {tuple(line.get_xdata()) for line in figure.axes[0].lines if line.get_linestyle() == ":"}
+    assert lines == {(22, 22), (44, 44)}
 
 
 def test_gradients_are_shown_over_training_and_over_the_layers(connection, shown):
@@ -148,14 +154,15 @@ def test_costs_stand_against_depth(connection, shown):
     table = depth_cost.data(connection).set_index("depth")
     assert list(table.index) == [2, 4, 6, 12]
     costs = [made_up.COSTS[f"separate_depth_{depth}"][0] for depth in (2, 4, 12)]
-    assert list(table["difference"]) == pytest.approx([*costs[:2], 0.06 + 0.002 / 3, costs[2]])
+    assert list(table["cost"]) == pytest.approx([*costs[:2], 0.06 + 0.001 / 3, costs[2]])
+    assert (table["low"] < table["cost"]).all() and (table["cost"] < table["high"]).all()
     assert list(table["plain"]) == pytest.approx([made_up.ordinary(depth) for depth in table.index])
     for layer in range(1, 13):
         loss = made_up.final(made_up.SUPERVISION["separate_depth_12"], layer)
         assert table.loc[12, f"layer_{layer}"] == pytest.approx(loss)
     assert pd.isna(table.loc[2, "layer_3"])
     labels = texts(shown(depth_cost))
-    assert {"2 layers", "12 layers", "+0.061", "+0.090", "plain models"} <= set(labels)
+    assert {"2 layers", "12 layers", "+0.060", "+0.090", "plain models"} <= set(labels)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,7 +178,7 @@ def test_labels_of_lines_do_not_overlap_or_leave_the_figure(shown, name):
 
 def test_other_ways_change_no_other_figure(connection, warehouse_dir):
     # but that of depth beside width, which rightly draws models of further depths
-    with database.connect(warehouse_dir) as alone:
+    with questions.connect(warehouse_dir) as alone:
         for name in FIGURES.keys() - {*NAMES, "depth_and_width"}:
             pd.testing.assert_frame_equal(FIGURES[name].data(connection), FIGURES[name].data(alone))
 
@@ -190,17 +197,17 @@ ABSENT = "Not drawn, no results yet: "
                 "fixes": "No run with separate heads is here yet.",
                 "gradient_cosines": "No run that compares gradients is here yet.",
                 "mix": "No run with separate heads is here yet.",
-                "related_work": "No supervised run stands beside a baseline of its seed yet.",
+                "related_work": "No supervised run stands beside a baseline yet.",
                 "switch_off": "No shared head stands beside a baseline of its seed yet.",
             },
         ),
         (
             ["separate", "own_layer", "shared_fade"],  # without a baseline
             {
-                "depth_cost": "None stands beside a plain model of its depth and seed yet.",
+                "depth_cost": "None stands beside a plain model of its depth yet.",
                 "fixes": "No run stands beside an ordinary model yet.",
                 "mix": f"{ABSENT}rising, rising_surgery, sum_to_one, surgery_sum_to_one",
-                "related_work": "No supervised run stands beside a baseline of its seed yet.",
+                "related_work": "No supervised run stands beside a baseline yet.",
                 "switch_off": "No shared head stands beside a baseline of its seed yet.",
                 "gradient_cosines": "Not drawn, no gradients compared yet: baseline, shared head",
             },
@@ -218,15 +225,15 @@ ABSENT = "Not drawn, no results yet: "
     ],
 )
 def test_figures_draw_what_is_there_and_name_the_rest(gather, there, said):
-    with database.connect(gather({run: ALL[run] for run in there}, ALL)) as connection:
+    with questions.connect(gather({run: ALL[run] for run in there}, ALL)) as connection:
         for name, words in said.items():
             assert any(words in text for text in texts(settled(FIGURES[name], connection))), name
 
 
 def test_tables_have_their_columns_whatever_has_run(gather):
-    with database.connect(gather({}, ALL)) as connection:
+    with questions.connect(gather({}, ALL)) as connection:
         for module in (depth_cost, related_work):
-            assert {"difference", "noise", "seeds"} <= set(module.data(connection).columns)
+            assert {"cost", "low", "high", "seeds"} <= set(module.data(connection).columns)
         for module in (fixes, mix):
             assert {"layer", "ordinary", "probes"} <= set(module.data(connection).columns)
 
@@ -239,8 +246,8 @@ def test_a_training_of_few_steps_can_be_drawn(name):
     for run, definition in runs.items():
         table = made_up.layer_metrics(run, definition)
         rows.append(table[table["step"] <= 8])
-    with made_up.in_memory(pd.concat(rows), runs, made_up.LAYERS) as connection:
-        connection.execute("UPDATE runs SET steps = 8, tokens = 8 * 2048")
+    ends = dict.fromkeys(runs, {"steps": 8, "tokens": 8 * 2048})
+    with made_up.in_memory(pd.concat(rows), runs, made_up.LAYERS, [Q2, Q5], ends=ends) as connection:
         settled(FIGURES[name], connection)
 
 

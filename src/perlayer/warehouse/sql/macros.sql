@@ -20,12 +20,6 @@ CREATE MACRO of_layers(layers) AS
             THEN format(' (layers {} to {})', layers[1], layers[-1])
         ELSE ' (layers ' || array_to_string(layers, ', ') || ')' END;
 
--- Numbers of one unit one after the other, in brackets where there are several; null when any of them is.
-CREATE MACRO in_a_row(numbers) AS
-    CASE WHEN list_bool_or(list_transform(numbers, lambda number: number IS NULL)) THEN NULL
-        WHEN len(numbers) = 1 THEN format('{:.3f}', numbers[1])
-        ELSE '(' || array_to_string(list_transform(numbers, lambda number: format('{:.3f}', number)), ' ') || ')' END;
-
 -- The residual designs that are published side by side, what they are called, and variants of them that are not.
 CREATE MACRO published_designs() AS [
     ['sandwich', 'Sandwich-LN'], ['pre_ln', 'Pre-LN'], ['layernorm_scaling', 'LayerNorm Scaling'],
