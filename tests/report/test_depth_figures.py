@@ -8,6 +8,7 @@ from drawn import settled, texts, titles
 from made_up_depth import PROFILE
 from matplotlib.text import Text
 
+from perlayer import questions
 from perlayer.report.figures import (
     contributions,
     depth_and_width,
@@ -19,7 +20,6 @@ from perlayer.report.figures import (
     linear_maps,
     skip_effects,
 )
-from perlayer.warehouse import database
 
 MODULES = (contributions, skip_effects, depth_profile, depth_scores)
 TOKEN_MODULES = (erasure, integrated_gradients)
@@ -28,7 +28,7 @@ LABELS = ["baseline", "separate heads", "shared head"]
 
 @pytest.fixture(scope="module")
 def connection(warehouse_dir):
-    with database.connect(warehouse_dir) as connection:
+    with questions.connect(warehouse_dir) as connection:
         yield connection
 
 
@@ -148,7 +148,7 @@ def test_many_layers_and_one_kind_are_drawn_without_numbers(gather):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "PAIRS", {"wide": ("depth_1", "baseline", [])})
         runs = {run: made_up.RUNS[run] for run in ("depth_1", "baseline")}
-        with database.connect(gather(runs, runs, {("depth_maps", "wide"): table})) as connection:
+        with questions.connect(gather(runs, runs, {("depth_maps", "wide"): table})) as connection:
             figure = settled(linear_maps, connection)
     maps = [axes for axes in figure.axes if len(axes.images) == 2]
     assert len(maps) == 1 and not maps[0].texts and len(maps[0].get_yticks()) <= 8
@@ -179,7 +179,7 @@ def test_scores_of_groups_stand_in_order_of_difficulty(gather):
         ("depth", "probes_seed_1"): with_problems("probes_seed_1", raised),
         ("depth", "separate"): with_problems("separate", PROMPTS),
     }
-    with database.connect(gather(runs, runs, analysed)) as connection:
+    with questions.connect(gather(runs, runs, analysed)) as connection:
         table = depth_by_group.data(connection)
         assert list(table[table["run"] == "baseline"]["prompt_group"]) == ["2 operands", "4 operands", "10 operands"]
         figure = settled(depth_by_group, connection)
@@ -195,7 +195,7 @@ def test_scores_of_groups_stand_in_order_of_difficulty(gather):
 def test_a_number_within_a_word_is_no_difficulty(gather):
     runs = {"baseline": made_up.RUNS["baseline"]}
     analysed = {("depth", "baseline"): with_problems("baseline", {"school: gsm8k": 2.0})}
-    with database.connect(gather(runs, runs, analysed)) as connection:
+    with questions.connect(gather(runs, runs, analysed)) as connection:
         (axes,) = settled(depth_by_group, connection).axes
         assert [tick.get_text() for tick in axes.get_xticklabels()] == ["gsm8k"] and axes.get_xlabel() == ""
 
@@ -208,7 +208,7 @@ def test_models_of_few_layers_say_what_they_do_not_have(gather):
     problems = made_up_depth.by_group("baseline", PROMPTS, layers=1)
     problems = problems[~problems["metric"].str.startswith(("depth_score", "output"))]
     rows = pd.concat([made_up_depth.dissection("baseline", **one), problems], ignore_index=True)
-    with database.connect(gather(runs, runs, {("depth", "baseline"): rows})) as connection:
+    with questions.connect(gather(runs, runs, {("depth", "baseline"): rows})) as connection:
         assert texts(settled(skip_effects, connection)) == ["No dissected model has a layer after its first."]
         said = "No model that has read problems has a depth score on them, which takes three layers."
         assert texts(settled(depth_by_group, connection)) == [said]
@@ -231,7 +231,7 @@ def test_a_published_model_stands_beside_the_runs(gather):
         ("depth", "baseline"): with_problems("baseline", PROMPTS),
         ("published_depth", "deep_model"): pd.concat(theirs, ignore_index=True),
     }
-    with database.connect(gather(runs, runs, analysed)) as connection:
+    with questions.connect(gather(runs, runs, analysed)) as connection:
         for module in (contributions, depth_profile):
             figure = settled(module, connection)
             assert titles(figure) == ["baseline", "deep_model"]
@@ -286,7 +286,7 @@ def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(made_up.DISSECTED, "depth_2", 1.0)
-        with database.connect(gather(runs, defined, analysed)) as connection:
+        with questions.connect(gather(runs, defined, analysed)) as connection:
             for module in MODULES:
                 found = texts(settled(module, connection))
                 assert "Not drawn, not dissected yet: keel_probes, shared" in found
@@ -301,7 +301,7 @@ def test_models_of_other_depths_and_designs_and_what_is_absent(gather):
 
 @pytest.mark.filterwarnings("error")
 def test_figures_without_dissections_say_so(gather):
-    with database.connect(gather({}, made_up.RUNS)) as connection:
+    with questions.connect(gather({}, made_up.RUNS)) as connection:
         for module in (*MODULES, *TOKEN_MODULES):
             assert "No finished model has shown yet how it uses its depth." in texts(settled(module, connection))
         assert "No pair of models has been mapped onto each other yet." in texts(settled(linear_maps, connection))
@@ -315,13 +315,13 @@ def test_many_panels_do_not_overlap(gather, module):
     analysed = {("depth", run): with_problems(run, PROMPTS) for run in runs}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
-        with database.connect(gather({}, runs, analysed)) as connection:
+        with questions.connect(gather({}, runs, analysed)) as connection:
             assert connection.execute("SELECT count(*) FROM dissected_runs").fetchone() == (
                 0,
             )  # no results of training
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
-        with database.connect(gather(runs, runs, analysed)) as connection:
+        with questions.connect(gather(runs, runs, analysed)) as connection:
             figure = settled(module, connection)
     boxes = [axes.get_window_extent() for axes in figure.axes if axes.axison]
     for axes in figure.axes:

@@ -101,4 +101,4 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
 def _words(way: pd.Series) -> str:
     if way["schedule"] == "constant":
         return "on throughout"
-    return f"{'off after' if way['schedule'].startswith('off ') else 'to zero by'} step {way['ends']}"
+    return f"{'off after' if way['schedule'].startswith('off ') else 'to zero by'} step {way['ends']:g}"
