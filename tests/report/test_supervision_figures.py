@@ -117,9 +117,9 @@ def test_shares_of_the_run_are_said_in_updates(gather):
     with questions.connect(gather({"baseline": ALL["baseline"], "fade": fade, "off": off})) as found:
         figure = settled(switch_off, found)
         labels = texts(figure)
-    assert "to zero by step 44" in labels and "off after step 22" in labels  # of the recipe's 1110: 44.4 and 22.2
+    assert "to zero by step 5" in labels and "off after step 2" in labels  # of 120: 4.8 and 2.4
     lines = {tuple(line.get_xdata()) for line in figure.axes[0].lines if line.get_linestyle() == ":"}
-    assert lines == {(22, 22), (44, 44)}
+    assert lines == {(2, 2), (5, 5)}
 
 
 def test_gradients_are_shown_over_training_and_over_the_layers(connection, shown):
