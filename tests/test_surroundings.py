@@ -55,6 +55,9 @@ def test_what_would_change_bytes_goes():
         "NVIDIA_TF32_OVERRIDE": "1",
         "SOURCE_DATE_EPOCH": "today",
         "LOGLEVEL": "debug",
+        "GIT_DIR": "/home/me/.git",
+        "GIT_INDEX_FILE": "/home/me/.git/index",
+        "GIT_WORK_TREE": "/home/me",
         "PYTHONSAFEPATH": "1",
     }
     assert settled_environment(said) == settled_environment({})

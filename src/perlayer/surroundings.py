@@ -24,6 +24,13 @@ SETTINGS = (
     "ATEN_",
     "CUBLAS_WORKSPACE_CONFIG",
     "DNNL_",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",  # in a hook, this and its like name the repository of the hook
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_WORK_TREE",
     "GOTO_",
     "INDUCTOR_",
     "KMP_",
