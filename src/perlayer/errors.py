@@ -12,6 +12,11 @@ class UserError(Exception):
     """Something the user can mend. A stage or a command prints it as one line, without a traceback."""
 
 
+def is_interruption(error: BaseException) -> bool:
+    """Whether this process was asked to end, of which DuckDB makes an error of its own."""
+    return isinstance(error, KeyboardInterrupt) or str(error) == "Query interrupted"
+
+
 class InvalidValue(ValueError):
     """A value that its own section knows to be impossible; `perlayer.params.parse` adds where it stands."""
 
