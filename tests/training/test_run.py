@@ -121,10 +121,12 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     assert outs(tmp_path, averaged) == outs(finished, averaged)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_asked_to_end_saves_what_it_has_done(
-    tmp_path, finished, shards, recipe, run_of, machine, monkeypatch, number
+    tmp_path, finished, shards, recipe, run_of, machine, monkeypatch, request, number
 ):
+    before = signal.signal(number, signal.default_int_handler)  # under nohup it is ignored, and stays so
+    request.addfinalizer(lambda: signal.signal(number, before))
     steps = []
     real = LayerLog.batch_end
 
@@ -135,10 +137,9 @@ def test_a_run_that_is_asked_to_end_saves_what_it_has_done(
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(LayerLog, "batch_end", ask)
-    before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    assert signal.getsignal(number) == before
+    assert signal.getsignal(number) is signal.default_int_handler
     train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     assert steps == list(range(1, 13))  # none is done twice, though the last regular checkpoint was that after step 6
     assert outs(tmp_path, run_of()) == outs(finished, run_of())

@@ -12,7 +12,7 @@ from composer.core import Event, State
 from composer.loggers import Logger
 from composer.utils import create_interval_scheduler, dist
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AGREED_EVERY = 10  # updates after which several processes tell each other whether they were asked
 
 
@@ -41,7 +41,8 @@ class Interruption(Callback):
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Take signals that ask this process to end as a wish, until the next update."""
-        before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # as under nohup
+        before = {number: signal.signal(number, self._ask) for number in heard}
         try:
             yield
         finally:
