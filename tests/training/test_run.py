@@ -358,6 +358,19 @@ def test_a_killed_worker_of_the_loader_is_one_line(tmp_path):
         session.fit(trainer, session.Work("mine", 5, 4, 0, tmp_path), Session(None, CPU), tmp_path)
 
 
+@pytest.mark.parametrize(("asked", "ends_with"), [(True, KeyboardInterrupt), (False, UserError)])
+def test_a_compiler_that_the_signal_ended_is_no_error(tmp_path, asked, ends_with):
+    def compile_a_layer():
+        if asked:
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise UserError("a layer cannot be compiled")
+
+    trainer = SimpleNamespace(state=SimpleNamespace(timestamp=SimpleNamespace(batch=SimpleNamespace(value=0))))
+    trainer.fit = compile_a_layer
+    with pytest.raises(ends_with):
+        session.fit(trainer, session.Work("mine", 5, 4, 0, tmp_path), Session(None, CPU), tmp_path)
+
+
 def test_a_batch_that_processes_cannot_share_is_refused():
     assert share_of_batch(12, 4) == 3
     with pytest.raises(UserError, match="batch: expected a multiple of the 5 training processes, found 12"):
