@@ -69,7 +69,9 @@ def measure(module: str) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder, "rows.json")
         command = [sys.executable, "-m", "benchmarks.one", module, str(answer)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        # In a hook of git its variables have every command work on the repository of the hook.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         # What it prints is progress: stdout is for the rows.
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -28,7 +28,9 @@ def run(function):
     from perlayer.surroundings import settle
 
     settle(beside=STAGES.parent)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who takes the machine back interrupts, too
+    for number in (signal.SIGTERM, signal.SIGHUP):  # who takes the machine back interrupts, too, or closes the terminal
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, signal.default_int_handler)
     from perlayer import stage
 
     status = stage.run(function, Path(sys.argv[0]).stem, sys.argv[1:])

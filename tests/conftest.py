@@ -7,6 +7,7 @@ from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
 import pytest
+from own_git import use_own_git
 
 # At import, before any test module: libraries read these when they are first imported.
 for name in [name for name in os.environ if name.startswith("PERLAYER_")]:
@@ -17,11 +18,8 @@ os.environ.update(
     HF_HUB_OFFLINE="1",
     MPLBACKEND="agg",
     DVC_NO_ANALYTICS="true",
-    GIT_AUTHOR_NAME="test",
-    GIT_AUTHOR_EMAIL="test@localhost",
-    GIT_COMMITTER_NAME="test",
-    GIT_COMMITTER_EMAIL="test@localhost",
 )
+use_own_git()
 
 MANY_FILES = 1000
 

@@ -89,8 +89,18 @@ def test_a_wrong_question_is_one_line_and_status_2(project, capsys, statement, s
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [("query", QUESTION), ("growth", "baseline")])
+def test_outside_of_the_root_it_says_so(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 1
+    assert capsys.readouterr().err == (
+        f"error: expected the root of the project as the working folder, found {tmp_path}\n"
+    )
+
+
 def test_without_a_warehouse_it_says_which_command_makes_one(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").touch()
     assert cli.main(["query", QUESTION]) == 1
     assert capsys.readouterr().err == (
         "error: metrics/warehouse: no such folder; `make repro` makes it, `dvc pull` brings what was pushed\n"

@@ -74,6 +74,7 @@ def test_a_long_error_keeps_its_beginning_and_its_end(capfd):
         (PermissionError(errno.EACCES, "Permission denied", "data/x"), 1, "error: data/x: Permission denied\n"),
         (OSError("Can't load\nthe tokenizer"), 1, "error: Can't load the tokenizer\n"),
         (KeyboardInterrupt(), 130, "train: interrupted\n"),
+        (RuntimeError("Query interrupted"), 130, "train: interrupted\n"),  # what DuckDB makes of it
         (
             ImportError("libtorch_cuda.so: failed to map segment from shared object", path="torch/_C.abi3.so"),
             1,

@@ -55,9 +55,29 @@ def test_what_would_change_bytes_goes():
         "NVIDIA_TF32_OVERRIDE": "1",
         "SOURCE_DATE_EPOCH": "today",
         "LOGLEVEL": "debug",
+        "USE_TF": "1",
+        "USE_TORCH": "0",
+        "USE_TORCH_XLA": "1",
+        "USE_JAX": "1",
+        "TQDM_MININTERVAL": "abc",
+        "ACCELERATE_USE_FSDP": "true",
+        "ARROW_USER_SIMD_LEVEL": "NONE",
+        "PANDAS_COPY_ON_WRITE": "warn",
+        "GIT_DIR": "/home/me/.git",
+        "GIT_INDEX_FILE": "/home/me/.git/index",
+        "GIT_WORK_TREE": "/home/me",
         "PYTHONSAFEPATH": "1",
     }
     assert settled_environment(said) == settled_environment({})
+
+
+def test_libraries_find_torch_and_show_progress_whatever_is_set():
+    code = (
+        SETTLE + "from transformers.utils import is_torch_available\nfrom tqdm import tqdm\n"
+        "print(is_torch_available(), list(tqdm([1], disable=True)))"
+    )
+    out, said = python(code, USE_TF="1", USE_TORCH="0", TQDM_MININTERVAL="abc")
+    assert (out, said) == (b"True [1]\n", b"")
 
 
 def test_a_temporary_folder_too_deep_for_sockets_is_left():

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from perlayer.errors import UserError
+from perlayer.errors import UserError, is_interruption
 from perlayer.output import leave_output
 from perlayer.surroundings import settle
 
 WAREHOUSE = Path("metrics/warehouse")
 ALL = object()  # of the tables and views
+TEXT = "CAST({} AS VARCHAR)"
+NUMBERS = re.compile(
+    "null|.*int|.*integer|float|double|decimal|bignum|varint"
+)  # types whose columns stand to the right
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,6 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"expected an answer that {error.encoding}, the encoding of the output, can show, found {found!a}; "
             "PYTHONIOENCODING=utf-8 shows it"
         )
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if not is_interruption(error):
+            raise
+        leave_output()
+        return _fail("interrupted", status=130)
     except BrokenPipeError:
         leave_output()  # the reader has seen enough (`| head`)
         return 0
@@ -84,6 +94,11 @@ def _fail(message: str, status: int = 1) -> int:
     return status
 
 
+def _require_root() -> None:
+    if not (WAREHOUSE.parent.exists() or Path("params.yaml").exists()):
+        raise UserError(f"expected the root of the project as the working folder, found {Path.cwd()}")
+
+
 def _query(options: argparse.Namespace) -> int:
     import duckdb
 
@@ -93,6 +108,7 @@ def _query(options: argparse.Namespace) -> int:
 
     if options.sql is not None and not _is_unicode(options.sql):
         return _fail(f"expected SQL in UTF-8, found {ascii(options.sql)}", status=2)
+    _require_root()
     folder = answers.only_answers(WAREHOUSE)
     with answers.connect(folder) if folder else connect(WAREHOUSE) as connection:
         if options.list is not None:
@@ -101,10 +117,9 @@ def _query(options: argparse.Namespace) -> int:
             statements = connection.extract_statements(options.sql)
             if len(statements) != 1:
                 return _fail(f"expected one statement in SQL, found {len(statements)}", status=2)
-            connection.execute(statements[0])
-            if connection.description:
-                names = [column[0] for column in connection.description]
-                FORMATS[options.format](names, _rows(connection), sys.stdout)
+            answer = connection.sql(statements[0])
+            if answer is not None:
+                FORMATS[options.format](answer, sys.stdout)
         except duckdb.Error as error:
             lacking = answers.lacking(options.sql, connection, every_view()) if folder else []
             if lacking:
@@ -132,19 +147,18 @@ def _is_unicode(text: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _rows(connection: Any) -> Iterator[tuple]:
-    while rows := connection.fetchmany(10_000):
-        yield from rows
+def _rows(answer: Any, written: Callable[[str], str]) -> list[tuple]:
+    """The rows of an answer, each column as `written` has DuckDB give its type: not all of its values are Python's."""
+    columns = [written(kind.id).format(f"#{number}") for number, kind in enumerate(answer.types, 1)]
+    return answer.project(", ".join(columns)).fetchall()
 
 
-def _print_table(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
+def _print_table(answer: Any, out: TextIO) -> None:
     """Columns side by side, numbers to the right, six significant digits."""
-    rows = list(rows)
+    rows = _rows(answer, lambda kind: "{}" if kind in ("float", "double") else TEXT)
     cells = [[_cell(value) for value in row] for row in rows]
+    names, right = answer.columns, [NUMBERS.fullmatch(kind.id) for kind in answer.types]
     widths = [max(len(text) for text in column) for column in zip(names, *cells)]
-    right = [
-        all(isinstance(row[i], (int, float, type(None))) for row in rows) and bool(rows) for i in range(len(names))
-    ]
     for line in [names, ["-" * width for width in widths], *cells]:
         texts = [text.rjust(width) if r else text.ljust(width) for text, width, r in zip(line, widths, right)]
         out.write("  ".join(texts).rstrip() + "\n")
@@ -155,32 +169,27 @@ def _cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return " ".join(str(value).splitlines())
+    return " ".join(value.splitlines())
 
 
-def _print_csv(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
+def _print_csv(answer: Any, out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
+    writer.writerow(answer.columns)
+    writer.writerows(_rows(answer, lambda kind: TEXT))
 
 
-def _print_json(names: list[str], rows: Iterator[tuple], out: TextIO) -> None:
-    """A list of objects, one a line; a name that stands twice gets a number."""
-    names = [name if name not in names[:i] else f"{name}_{names[:i].count(name) + 1}" for i, name in enumerate(names)]
+def _print_json(answer: Any, out: TextIO) -> None:
+    """A list of objects, one a line; a name that stands twice gets a number. What is no number or infinite is null."""
+    names = []
+    for name in answer.columns:
+        others = (f"{name}_{number}" for number in itertools.count(2))
+        names.append(name if name not in names else next(each for each in others if each not in answer.columns + names))
     out.write("[")
-    for number, row in enumerate(rows):
+    for number, row in enumerate(_rows(answer, lambda kind: "to_json({})")):
         out.write(",\n " if number else "")
-        json.dump(dict(zip(names, map(_json_value, row))), out, default=str, ensure_ascii=False)
+        values = (json.loads(text or "null", parse_constant=lambda name: None) for text in row)
+        json.dump(dict(zip(names, values)), out, ensure_ascii=False)
     out.write("]\n")
-
-
-def _json_value(value: Any) -> Any:
-    # JSON knows no nan or infinity.
-    if isinstance(value, (list, tuple)):
-        return [_json_value(one) for one in value]
-    if isinstance(value, dict):
-        return {key: _json_value(one) for key, one in value.items()}
-    return None if isinstance(value, float) and value - value != 0 else value
 
 
 FORMATS = {"table": _print_table, "csv": _print_csv, "json": _print_json}
@@ -209,6 +218,7 @@ def _growth(options: argparse.Namespace) -> int:
     from perlayer.algorithms.growth.stages import by_importance
     from perlayer.anatomy.importance import read_importance
 
+    _require_root()
     found = read_importance(WAREHOUSE.with_name("analyses") / "anatomy" / options.run)
     settings = by_importance(found.importance, found.excluded)
     stages = ", ".join(f"{{layers: {stage['layers']}, share: {stage['share']}}}" for stage in settings.stages)

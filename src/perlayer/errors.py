@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,17 @@ LONGEST = 120
 
 class UserError(Exception):
     """Something the user can mend. A stage or a command prints it as one line, without a traceback."""
+
+
+def left_out() -> str:
+    """What helps, in brackets, where something is not there and the working folder is that of an experiment of DVC."""
+    experiment = ".dvc/tmp/" in f"{os.getcwd()}/"
+    return " (an experiment's folder has what git tracks: `git add` first, or an absolute path)" if experiment else ""
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether this process was asked to end, of which DuckDB makes an error of its own."""
+    return isinstance(error, KeyboardInterrupt) or str(error) == "Query interrupted"
 
 
 class InvalidValue(ValueError):

@@ -47,6 +47,25 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def end_with_parent_alone(worker: int) -> None:
+    """Have this process, a loader's worker, end with its parent or when that asks it to.
+
+    Signals that ask a whole group or job to end pass it by: its parent still needs its batches to end in order.
+    """
+    end_with_parent()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "sigwaitinfo"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+        pass
+    os._exit(0)
+
+
 def _end_with(process: int) -> None:
     try:
         ended = os.pidfd_open(process)

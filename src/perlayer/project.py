@@ -32,6 +32,8 @@ def use_own_package(beside: Path | None = None) -> None:
     own = project / PACKAGE
     if os.path.isdir(own) and own.samefile(LOADED):
         return
+    if os.pathsep in source:
+        sys.exit(f"{name}: PYTHONPATH expects a project whose path has no {os.pathsep}, found {project}")
     if (inherited + os.pathsep).startswith(source + os.pathsep):  # it has started anew
         sys.exit(f"{name}: expected to run the package {own}, found {LOADED}")
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perlayer import params
 from perlayer.code_hash import code_hash
-from perlayer.errors import UserError, shortened
+from perlayer.errors import UserError, is_interruption, shortened
 from perlayer.lifetimes import alone, end_with_starter, own_temporary_folder
 from perlayer.loaded_code import loaded_files
 from perlayer.provenance import declared, record
@@ -74,6 +74,8 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
             raise
         return _fail(f"error: {error.path}: the system cannot load it: {error}")
     except (MemoryError, RuntimeError) as error:
+        if is_interruption(error):
+            return _fail(f"{name}: interrupted", status=130)
         if "RANK" in os.environ and any(name in str(error) for name in CONNECTIONS):
             return _fail(f"error: another of the training processes has ended: {str(error).splitlines()[0]}")
         if isinstance(error, RuntimeError) and NO_MEMORY not in str(error):

@@ -19,11 +19,21 @@ OF_OTHER_LAUNCHERS = ("BASE_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_", "T
 # What libraries read, by how it begins: it changes the last digits of a sum, how kernels are compiled or how a figure
 # looks, or ends in a traceback.
 SETTINGS = (
+    "ACCELERATE_",
     "AOTINDUCTOR_",
     "AOT_INDUCTOR_",
+    "ARROW_USER_SIMD_LEVEL",
     "ATEN_",
     "CUBLAS_WORKSPACE_CONFIG",
     "DNNL_",
+    "FORCE_TF_AVAILABLE",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",  # in a hook, this and its like name the repository of the hook
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_WORK_TREE",
     "GOTO_",
     "INDUCTOR_",
     "KMP_",
@@ -36,12 +46,18 @@ SETTINGS = (
     "OMP_",
     "ONEDNN_",
     "OPENBLAS_",
+    "PANDAS_",
     "PYTHONSAFEPATH",  # with it a script of stages/ does not find _run.py
     "SOURCE_DATE_EPOCH",
     "TORCHDYNAMO_",
     "TORCHINDUCTOR_",
     "TORCH_",
+    "TQDM_",
     "TRITON_INTERPRET",
+    "USE_FLAX",  # this and its like hide libraries from transformers
+    "USE_JAX",
+    "USE_TF",
+    "USE_TORCH",
     "VECLIB_",
 )
 KEPT = ("OMP_PREFIX", "TORCH_DISTRIBUTED_DEBUG", "TORCH_EXTENSIONS_DIR", "TORCH_GLOO_", "TORCH_HOME", "TORCH_NCCL_")

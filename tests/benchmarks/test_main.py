@@ -62,6 +62,10 @@ def module(folder, body):
     [
         ("    print('{')\n    return [Row('a', 1.0, None, None, 2.0, 's')]", Row("a", 1.0, None, None, 2.0, "s")),
         (
+            "    import os\n    return [Row(os.environ.get('GIT_DIR', 'none'), 1.0, None, None, 2.0, 's')]",
+            Row("none", 1.0, None, None, 2.0, "s"),
+        ),
+        (
             "    raise ValueError('no such thing')",
             Row("made_up", None, None, None, None, "", "failed: ValueError: no such thing"),
         ),
@@ -70,10 +74,11 @@ def module(folder, body):
             Row("made_up", None, None, None, None, "", "failed: ended by signal 9"),
         ),
     ],
-    ids=["prints", "raises", "is killed"],
+    ids=["prints", "in a hook of git", "raises", "is killed"],
 )
 def test_a_benchmark_in_a_process_of_its_own(body, row, tmp_path, monkeypatch, capsys):
     module(tmp_path, body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", str(ROOT / ".git"))
     assert benchmarks.measure("made_up") == [row]
     assert capsys.readouterr().out == ""

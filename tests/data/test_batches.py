@@ -1,7 +1,10 @@
 import multiprocessing
 import os
+import signal
+import subprocess
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -44,6 +47,27 @@ def test_the_loader_resumes_within_an_epoch(shards, workers):
     full = len(rows) // 4
     assert torch.equal(torch.cat(take(resumed)), rows[12 : 4 * full])
     assert torch.equal(torch.cat(take(resumed)), rows[: 4 * full])  # and the next epoch is whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_to_all_of_a_job_leaves_the_workers_to_their_parent(shards, number):
+    rows = torch.from_numpy(read_split(shards, "train")[:])
+    earlier = set(psutil.Process().children())
+    batches = iter(train_loader(shards, 4, 1))
+    found = [next(batches)["tokens"]]
+    (worker,) = [each for each in psutil.Process().children() if each not in earlier]
+    subprocess.run(["kill", f"-{number:d}", str(worker.pid)], check=True)  # by another process than its parent
+    found += take(batches)
+    assert torch.equal(torch.cat(found), rows[: 4 * (len(rows) // 4)])
+
+
+def test_a_worker_ends_when_its_parent_asks_it_to(shards):
+    earlier = set(psutil.Process().children())
+    batches = iter(train_loader(shards, 4, 1))
+    next(batches)
+    (worker,) = set(psutil.Process().children()) - earlier
+    worker.terminate()
+    assert worker.wait(timeout=20) in (0, None)
 
 
 @pytest.mark.parametrize("processes", [2, 4])

@@ -162,6 +162,27 @@ def test_a_recursive_glob_of_mixed_formats_leaves_folders_out(tmp_path):
     assert read(f"{tmp_path}/**") == ["a", "b"]
 
 
+def test_links_and_second_names_add_no_document(tmp_path):
+    """The order is that of the files without the links, some of which would come before or between them."""
+    for name in ("a.txt", "real/b.txt", "real/c.txt", "z.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, name.encode())
+    plain = read(f"{tmp_path}/**/*.txt")
+    assert plain == ["a.txt", "real/b.txt", "real/c.txt", "z.txt"]
+    (tmp_path / "self").symlink_to(".")
+    (tmp_path / "latest").symlink_to("real")
+    (tmp_path / "0.txt").symlink_to("z.txt")
+    (tmp_path / "zz.txt").hardlink_to(tmp_path / "a.txt")
+    assert read(f"{tmp_path}/**/*.txt") == plain
+    assert read(f"{tmp_path}/self/**/*.txt") == plain
+    assert read(f"{tmp_path}/0.txt") == ["z.txt"]
+
+
+def test_a_link_to_nothing_is_named(tmp_path):
+    (tmp_path / "a.txt").symlink_to("gone.txt")
+    assert error(f"{tmp_path}/*.txt").startswith(f"{tmp_path}/a.txt: cannot be read: [Errno 2]")
+
+
 @pytest.mark.parametrize("name", ["it's [a] *.parquet", "*[b].jsonl", "*'.csv"])
 def test_a_file_with_an_odd_name_is_read(tmp_path, name):
     content = {"parquet": as_parquet, "jsonl": as_jsonl, "csv": as_csv}[name.rsplit(".")[-1]]
@@ -445,11 +466,16 @@ def test_rows_of_csv_that_fit_no_header_are_named(tmp_path, content, found):
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv"])
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_utf16_is_named(tmp_path, name, encoding):
-    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
-    path = write(tmp_path / name, mark + "text\n".encode(encoding))
-    assert error(path).endswith("; is it UTF-16?")
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16-BE", "UTF-32", "UTF-32-BE"])
+def test_an_encoding_that_says_so_is_named(tmp_path, name, encoding):
+    mark = "\ufeff" if encoding.endswith("BE") else ""
+    path = write(tmp_path / name, (mark + "text\n").encode(encoding))
+    assert error(path).endswith(f"; is it {encoding[:6]}?")
+
+
+def test_lines_of_csv_that_end_as_on_old_macs_are_named(tmp_path):
+    path = write(tmp_path / "a.csv", b"text,n\ra,1\rb,2\r")
+    assert error(path) == f"{path}: line 1: expected rows of CSV, found: a CR within"
 
 
 def zstd_frame(content, **options):
@@ -615,6 +641,15 @@ def test_another_suffix_is_named(tmp_path, name):
 def test_a_path_that_matches_nothing_is_named(tmp_path):
     assert error(tmp_path / "none.jsonl").startswith(f"corpus {tmp_path}/none.jsonl: no file matches; expected wiki-")
     assert error("wiki-intro").startswith("corpus wiki-intro: no file matches; expected wiki-intros")
+
+
+def test_a_path_that_an_experiment_leaves_out_is_explained(tmp_path, monkeypatch):
+    folder = tmp_path / ".dvc/tmp/exps/standalone"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    assert error("mine.txt").endswith(
+        " path or URL (an experiment's folder has what git tracks: `git add` first, or an absolute path)"
+    )
 
 
 def test_a_folder_is_asked_for_its_files(tmp_path):

@@ -379,6 +379,68 @@ def test_weights_of_another_kind(llama, qwen3):
     )
 
 
+def test_a_head_that_ties_would_drop(llama):
+    edit_config(llama, tie_word_embeddings=True)
+    assert error_of(llama) == (
+        "MODEL: lm_head.weight: expected the weights of the embedding, as config.json says by tie_word_embeddings, "
+        "found others"
+    )
+
+
+@pytest.mark.parametrize("dropped", [None, "lm_head.weight", "model.embed_tokens.weight"])
+def test_tied_weights_that_stand_there_once_or_twice(llama, dropped):
+    def tie(weights):
+        weights["lm_head.weight"] = weights["model.embed_tokens.weight"].clone()
+
+    tokens = some_tokens()
+    edit_weights(llama, tie)
+    expected = reference(llama)(tokens).logits
+    edit_config(llama, tie_word_embeddings=True)
+    edit_weights(llama, lambda weights: weights.pop(dropped, None))
+    found = load_published(llama, LENGTH)
+    assert found.lm_head.weight is found.model.embed_tokens.weight
+    assert_close(found.logits(found(tokens)[-1]), expected)
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_a_file_beside_the_shards_of_another_model(tmp_path, safe):
+    folder = write_model(tmp_path / "model", "Llama", saving={"max_shard_size": "50KB", "safe_serialization": safe})
+    whole = "model.safetensors" if safe else "pytorch_model.bin"
+    (folder / whole).touch()
+    assert error_of(folder) == (
+        f"MODEL: expected {whole} or the files that {whole}.index.json names, found both; remove one"
+    )
+
+
+def test_an_index_of_one_file(llama):
+    index = {"weight_map": {"lm_head.weight": "model.safetensors"}}
+    (llama / "model.safetensors.index.json").write_text(json.dumps(index))
+    load_published(llama, LENGTH)
+
+
+def test_safetensors_go_before_what_is_pickled(llama):
+    """As in transformers."""
+    (llama / "pytorch_model.bin").write_bytes(b"no weights")
+    load_published(llama, LENGTH)
+
+
+def test_weights_of_eight_bits(llama):
+    name = "model.layers.1.mlp.up_proj.weight"
+    edit_weights(llama, lambda weights: weights.update({name: weights[name].to(torch.float8_e4m3fn)}))
+    assert error_of(llama) == (
+        f"MODEL: {name}: expected float32, float16, bfloat16 or float64, found torch.float8_e4m3fn"
+    )
+
+
+def test_a_pickle_of_more_than_tensors(llama):
+    (llama / "model.safetensors").unlink()
+    torch.save({"lm_head.weight": shutil.copy}, llama / "pytorch_model.bin")
+    assert error_of(llama) == (
+        "MODEL: the model cannot be loaded: Unable to load weights from pytorch checkpoint file for "
+        "'MODEL/pytorch_model.bin' at 'MODEL/pytorch_model.bin'."
+    )
+
+
 def test_weights_of_another_shape(llama):
     edit_config(llama, intermediate_size=81)
     assert error_of(llama).startswith("MODEL: the model cannot be loaded: ")

@@ -180,8 +180,6 @@ def by_command(project: Project, kind: Kind, command: list[str], rng: random.Ran
 
 def main(flips: int, commands: int, seed: int) -> int:
     os.environ.update(DVC_NO_ANALYTICS="true", OMP_NUM_THREADS="1")
-    for name in ("AUTHOR", "COMMITTER"):
-        os.environ.update({f"GIT_{name}_NAME": "test", f"GIT_{name}_EMAIL": "test@localhost"})
     folder = Path(tempfile.mkdtemp(prefix="flips-"))
     project = copy_project(folder)
     project.dvc("repro")

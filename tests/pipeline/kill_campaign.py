@@ -191,8 +191,6 @@ def small_project(folder: Path) -> Project:
 def main(runs: int, kills: int, seed: int) -> int:
     root = Path(tempfile.mkdtemp(prefix="kills-"))
     os.environ.update(DVC_NO_ANALYTICS="true", OMP_NUM_THREADS="1")
-    for name in ("AUTHOR", "COMMITTER"):
-        os.environ.update({f"GIT_{name}_NAME": "test", f"GIT_{name}_EMAIL": "test@localhost"})
 
     def of(project: Project, rng: random.Random) -> Campaign:
         temporary = root / f"{project.folder.name}-tmp"

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from pipeline_code import ROOT
 
+sys.path.insert(0, str(ROOT / "tests"))
+
+from own_git import use_own_git  # noqa: E402
+
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
   separate: {residual: sandwich, readouts: separate, seed: 0}
@@ -80,6 +84,7 @@ class Project:
 
 
 def copy_project(folder):
+    use_own_git()
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
         if name and (ROOT / name).is_file() and not name.startswith(("metrics/", "report/", "dvc.lock")):

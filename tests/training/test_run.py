@@ -121,10 +121,12 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     assert outs(tmp_path, averaged) == outs(finished, averaged)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_asked_to_end_saves_what_it_has_done(
-    tmp_path, finished, shards, recipe, run_of, machine, monkeypatch, number
+    tmp_path, finished, shards, recipe, run_of, machine, monkeypatch, request, number
 ):
+    before = signal.signal(number, signal.default_int_handler)  # under nohup it is ignored, and stays so
+    request.addfinalizer(lambda: signal.signal(number, before))
     steps = []
     real = LayerLog.batch_end
 
@@ -135,10 +137,9 @@ def test_a_run_that_is_asked_to_end_saves_what_it_has_done(
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(LayerLog, "batch_end", ask)
-    before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt):
         train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
-    assert signal.getsignal(number) == before
+    assert signal.getsignal(number) is signal.default_int_handler
     train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", machine)
     assert steps == list(range(1, 13))  # none is done twice, though the last regular checkpoint was that after step 6
     assert outs(tmp_path, run_of()) == outs(finished, run_of())
@@ -354,6 +355,19 @@ def test_a_killed_worker_of_the_loader_is_one_line(tmp_path):
     trainer = SimpleNamespace(state=SimpleNamespace(timestamp=SimpleNamespace(batch=SimpleNamespace(value=0))))
     trainer.fit = lambda: killed(loader)
     with pytest.raises(UserError, match=r"run mine: DataLoader worker .*; is the memory full\?$"):
+        session.fit(trainer, session.Work("mine", 5, 4, 0, tmp_path), Session(None, CPU), tmp_path)
+
+
+@pytest.mark.parametrize(("asked", "ends_with"), [(True, KeyboardInterrupt), (False, UserError)])
+def test_a_compiler_that_the_signal_ended_is_no_error(tmp_path, asked, ends_with):
+    def compile_a_layer():
+        if asked:
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise UserError("a layer cannot be compiled")
+
+    trainer = SimpleNamespace(state=SimpleNamespace(timestamp=SimpleNamespace(batch=SimpleNamespace(value=0))))
+    trainer.fit = compile_a_layer
+    with pytest.raises(ends_with):
         session.fit(trainer, session.Work("mine", 5, 4, 0, tmp_path), Session(None, CPU), tmp_path)
 
 

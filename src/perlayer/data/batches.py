@@ -11,6 +11,7 @@ import numpy as np
 
 from perlayer.data.dataset import COLUMN, read_dataset, read_index
 from perlayer.data.shared_memory import bytes_needed, starting_to_read
+from perlayer.lifetimes import end_with_parent_alone
 from perlayer.store import verified
 
 if TYPE_CHECKING:
@@ -49,7 +50,12 @@ def train_loader(shards: str | Path, batch_per_process: int, workers: int) -> St
             local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
         )
     return StreamingDataLoader(
-        data, batch_size=batch_per_process, num_workers=workers, drop_last=True, collate_fn=collate
+        data,
+        batch_size=batch_per_process,
+        num_workers=workers,
+        drop_last=True,
+        collate_fn=collate,
+        worker_init_fn=end_with_parent_alone,
     )
 
 

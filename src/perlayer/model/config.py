@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from perlayer.errors import require
+from perlayer.errors import left_out, require
 
 LARGEST = 2**20
 MOST_LAYERS = 2**12
@@ -21,7 +21,7 @@ def design_names() -> list[str]:
 
 def require_design(residual: str, value_residual: str | None) -> None:
     """Raise `InvalidValue` unless both are what they are called."""
-    require(residual in design_names(), "residual", f"one of {', '.join(design_names())}", residual)
+    require(residual in design_names(), "residual", f"one of {', '.join(design_names())}{left_out()}", residual)
     known = value_residual is None or value_residual in VALUE_RESIDUALS
     require(known, "value_residual", f"one of {', '.join(VALUE_RESIDUALS)}", value_residual)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,20 +122,32 @@ def load_published(folder: str | Path, sequence_length: int) -> PublishedDecoder
 def _load_causal_lm(folder: Path, model_type: str) -> nn.Module:
     import transformers
 
+    _require_one_set_of_weights(folder)
+    kind = getattr(transformers, CLASSES[model_type])
     try:
         with _quiet_transformers():
-            causal_lm, loading = getattr(transformers, CLASSES[model_type]).from_pretrained(
+            config = kind.config_class.from_pretrained(folder, local_files_only=True)
+            # Embedding and head are read apart: of two that differ transformers would drop one.
+            tied, config.tie_word_embeddings = config.tie_word_embeddings, False
+            causal_lm, loading = kind.from_pretrained(
                 folder,
+                config=config,
                 dtype=torch.float32,
                 attn_implementation="sdpa",
                 local_files_only=True,
                 output_loading_info=True,
             )
     except Exception as error:  # of many kinds, from reading files to fitting them
-        found = " ".join(str(error).split())[:300] or type(error).__name__
+        found = " ".join(str(error).split()).partition(" If you tried to load")[0]  # a model of TensorFlow's
+        found = found[:300] or type(error).__name__
         raise UserError(f"{folder}: the model cannot be loaded: {found}") from None
+    for name, value in causal_lm.named_parameters():
+        if value.dtype != torch.float32:  # transformers leaves some as they are
+            raise UserError(f"{folder}: {name}: expected float32, float16, bfloat16 or float64, found {value.dtype}")
     # What is missing was drawn at random, with a warning; what a shard lacks though its index names it was left empty.
     missing = {*loading["missing_keys"], *(name for name, value in causal_lm.named_parameters() if value.is_meta)}
+    if tied:
+        _tie(causal_lm, missing, folder)
     if missing:
         raise UserError(f"{folder}: weights are missing: {_some(missing)}")
     if loading["unexpected_keys"]:
@@ -143,6 +156,36 @@ def _load_causal_lm(folder: Path, model_type: str) -> nn.Module:
             f"{_some(loading['unexpected_keys'])}"
         )
     return causal_lm
+
+
+def _require_one_set_of_weights(folder: Path) -> None:
+    """Refuse a file of weights beside the shards of others, of which transformers would take that file."""
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        index = folder / f"{whole}.index.json"
+        if not ((folder / whole).exists() and index.exists()):
+            continue
+        try:
+            named = set(json.loads(index.read_bytes())["weight_map"].values())
+        except (ValueError, KeyError, TypeError, AttributeError):
+            named = set()
+        if named != {whole}:
+            raise UserError(f"{folder}: expected {whole} or the files that {index.name} names, found both; remove one")
+
+
+def _tie(causal_lm: nn.Module, missing: set[str], folder: Path) -> None:
+    """Make head and embedding one, of which the weights may lack either, and take that from `missing`."""
+    head, embedding = causal_lm.lm_head, causal_lm.model.embed_tokens
+    lacking = missing & {"lm_head.weight", "model.embed_tokens.weight"}
+    if not lacking and not torch.equal(head.weight, embedding.weight):
+        raise UserError(
+            f"{folder}: lm_head.weight: expected the weights of the embedding, as config.json says by "
+            "tie_word_embeddings, found others"
+        )
+    if lacking == {"model.embed_tokens.weight"}:
+        embedding.weight = head.weight
+    head.weight = embedding.weight
+    if len(lacking) == 1:
+        missing -= lacking
 
 
 def _some(names: set[str] | list[str]) -> str:

@@ -198,6 +198,10 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
             f"run {work.name}: {session.microbatch(work.batch)} sequences at once do not fit into the memory of the "
             "GPU; expected fewer in PERLAYER_MICROBATCH"
         ) from None
+    except UserError:
+        if session.interruption.is_asked:  # the same signal ended a compiler
+            raise KeyboardInterrupt from None
+        raise
     except RuntimeError as error:
         if str(error).startswith(LOADER):
             raise UserError(f"run {work.name}: {str(error).splitlines()[0]}; is the memory full?") from None

@@ -214,10 +214,10 @@ def _open(database: Path, fingerprint: str) -> duckdb.DuckDBPyConnection | None:
         connection.execute(f"ATTACH {quoted(database)} AS perlayer (READ_ONLY)")
         connection.execute("USE perlayer")
         connection.execute("SET enable_external_access = false")  # a question writes and reads no other file
-        found = connection.execute("SELECT fingerprint FROM internal.made_from").fetchone()
+        found = connection.execute("SELECT fingerprint FROM internal.made_from").fetchall()  # none is left over
     except duckdb.Error:
         found = None
-    if found != (fingerprint,):
+    if found != [(fingerprint,)]:
         connection.close()
         return None
     return connection
