@@ -256,13 +256,12 @@ def test_without_seeds_growth_is_not_judged():
 def plain_models(losses):
     """A connection to plain models of (size, layers, parameters a layer, loss)."""
     runs = {f"r{n}": {**PLAIN, "seed": n, "layers": model[1]} for n, model in enumerate(losses)}
-    connection = made_up.in_memory([], runs, question=d9.QUESTION)
-    for number, (size, layers, parameters, loss) in enumerate(losses):
-        connection.execute(
-            "UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?",
-            [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"],
-        )
-    return connection
+    trained = "UPDATE runs SET size = ?, section = ?, backbone_parameters = ?, final_loss = ? WHERE run = ?"
+    changes = [
+        (trained, [size, "runs" if size == "nano" else "ladder", float(layers * parameters), loss, f"r{number}"])
+        for number, (size, layers, parameters, loss) in enumerate(losses)
+    ]
+    return made_up.in_memory([], runs, question=d9.QUESTION, changes=changes)
 
 
 def test_depth_helps():
@@ -342,10 +341,9 @@ def mapped(tables, shallow=None):
     """
     runs = {"deep": PLAIN, "shallow": {**PLAIN, "layers": 3, **(shallow or {})}}
     rows = pd.concat(tables, ignore_index=True) if tables else []
-    connection = made_up.in_memory(rows, runs, made_up_depth.LAYERS, d6.QUESTION)
-    for pair in {table["run"].iloc[0] for table in tables}:
-        connection.execute("INSERT INTO pairs VALUES (?, 'shallow', 'deep')", [pair])
-    return connection
+    pairs = {table["run"].iloc[0] for table in tables}
+    changes = [("INSERT INTO pairs VALUES (?, 'shallow', 'deep')", [pair]) for pair in pairs]
+    return made_up.in_memory(rows, runs, made_up_depth.LAYERS, d6.QUESTION, changes)
 
 
 SAME = made_up_depth.maps("seed_to_seed", [1, 2, 3, 5, 6, 6], 6)

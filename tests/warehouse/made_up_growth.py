@@ -29,9 +29,8 @@ def in_memory(runs=RUNS, question=None):
         for run, (*_, stages) in runs.items()
         for first, cost in stages
     ]
-    connection = made_up.in_memory([*losses, *costs], definitions, 6, question)
-    for run, (section, _, _, steps, loss, _) in runs.items():
-        connection.execute(
-            "UPDATE runs SET section = ?, steps = ?, val_loss = ? WHERE run = ?", [section, steps, loss, run]
-        )
-    return connection
+    trained = "UPDATE runs SET section = ?, steps = ?, val_loss = ? WHERE run = ?"
+    changes = [
+        (trained, [section, steps, loss, run]) for run, (section, _, _, steps, loss, _) in runs.items()
+    ]
+    return made_up.in_memory([*losses, *costs], definitions, 6, question, changes)

@@ -102,14 +102,11 @@ def in_memory(
     losses = [row for run, keys in runs.items() for row in rows(run, keys)]
     losses += [row for run, (rung, keys) in on_ladder.items() for row in rows(run, keys, rung)]
     every = runs | {run: keys for run, (_, keys) in on_ladder.items()}
-    connection = made_up.in_memory(losses, every, LAYERS, question)
-    for run, (rung, _) in on_ladder.items():
-        connection.execute(
-            "UPDATE runs SET size = ?, layers = ?, section = 'ladder' WHERE run = ?", [rung, RUNGS[rung], run]
-        )
-    for size, parameters in PARAMETERS.items():
-        connection.execute("UPDATE runs SET backbone_parameters = ? WHERE size = ?", [parameters, size])
-    return connection
+    sizes = "UPDATE runs SET size = ?, layers = ?, section = 'ladder' WHERE run = ?"
+    changes = [(sizes, [rung, RUNGS[rung], run]) for run, (rung, _) in on_ladder.items()]
+    backbone = "UPDATE runs SET backbone_parameters = ? WHERE size = ?"
+    changes += [(backbone, [parameters, size]) for size, parameters in PARAMETERS.items()]
+    return made_up.in_memory(losses, every, LAYERS, question, changes)
 
 
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]], rungs: dict[str, int]) -> None:

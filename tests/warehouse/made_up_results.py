@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -423,25 +424,22 @@ def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame
 
 
 @functools.cache
-def _empty(question: Question | None) -> duckdb.DuckDBPyConnection:
-    """A database of the empty tables, the views and the claims of `question` alone: they take longer than any rows."""
-    connection = duckdb.connect()
+def _empty() -> duckdb.DuckDBPyConnection:
+    """A database of the empty tables and the views: they take longer than any rows."""
+    connection = duckdb.connect(config={"threads": 1})
     database.create(connection)
     database.create_views(connection)
-    if question is not None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(questions, "QUESTIONS", (question,))
-            connection.execute(questions.claims())
     return connection
 
 
-def in_memory(rows, runs, depth=2, question=None):
+def in_memory(rows, runs, depth=2, question=None, changes=()):
     """The views over rows of `layer_metrics` and `runs`, and the claims of `question` alone.
 
-    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. The rows are in a
-    transaction that ends with the connection, so no other connection sees them.
+    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss; `changes` are
+    statements, with their parameters, that change the tables. All is in a transaction that ends with the connection, so
+    no other connection sees it.
     """
-    connection = _empty(question).cursor()
+    connection = _empty().cursor()
     connection.begin()
     for run, definition in runs.items():
         further = {key: value for key, value in definition.items() if key not in (*NOT_ALGORITHMS, "algorithms")}
@@ -472,7 +470,23 @@ def in_memory(rows, runs, depth=2, question=None):
             alone = ["analysis", "sublayer", "stat", "text", "position", "token", "strength"]
             table = table[table["analysis"].isna()].drop(columns=alone)
         _insert(connection, "layer_metrics", table)
+    for statement, values in changes:
+        connection.execute(statement, values)
+    if question is not None:
+        work_out(connection, (question,))
     return connection
+
+
+def work_out(connection: duckdb.DuckDBPyConnection, some: tuple[Question, ...] = questions.QUESTIONS) -> None:
+    """Work out the claims of some questions, and what else is a table in the database, if they ask for it."""
+    asked = {word for one in some for word in re.findall(r"\w+", f"{one.runs} {one.numbers} {one.claims} {one.testing}")}
+    for view in database.WORKED_OUT:
+        if view in asked:
+            connection.execute(f"DROP VIEW {view}")
+            connection.execute(database.sql(view).replace("VIEW", "TABLE"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(questions, "QUESTIONS", some)
+        connection.execute(questions.claims("TABLE"))
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, name: str, table: pd.DataFrame) -> None:
