@@ -1,13 +1,17 @@
-"""A copy of the project that tests may run and change: the smoke size, cut to a few runs and steps."""
+"""A copy of the project that tests may run and change: the smoke size, cut to a few documents, runs and steps."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 from pipeline_code import ROOT
+
+from perlayer.data.sources import wiki_intros
 
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
@@ -36,6 +40,7 @@ growth:
 published: {}
 """
 
+DOCUMENTS = 800
 EAGER = {"PERLAYER_COMPILE": "off"}  # the smoke size is not worth the time of compiling
 
 
@@ -91,7 +96,9 @@ def copy_project(folder):
             shutil.copy2(ROOT / name, folder / name)
     params = (folder / "params.yaml").read_text()
     params = re.sub(r"^size: \w+", "size: smoke", params, flags=re.MULTILINE)
-    params = params.replace("      steps: 30 ", "      steps: 12 ")
+    params = params.replace("      steps: 30 ", "      steps: 12 ").replace("corpus: wiki-intros", "corpus: texts.jsonl")
+    lines = (json.dumps({"text": text}) + "\n" for text in islice(wiki_intros(), DOCUMENTS))
+    (folder / "texts.jsonl").write_text("".join(lines))
     # Some sizes are enough: DVC parses all of params.yaml anew for each stage that it looks at.
     first, rest, end = (params.index(f"\n{key}:") for key in ("  deep", "  qwen3_1_2b", "runs"))
     (folder / "params.yaml").write_text(params[:first] + params[rest : end + 1] + RUNS)
