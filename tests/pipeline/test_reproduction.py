@@ -214,7 +214,7 @@ def test_a_size_is_run_by_target_and_the_report_names_what_is_absent(finished):
     try:
         finished.edit("params.yaml", "recipes:\n", "recipes:\n  other: &other {}\n")
         params = (finished.folder / "params.yaml").read_text()
-        start, end = params.index("  smoke:"), params.index("\n  nano:")
+        start, end = params.index("  smoke:"), params.index("\n  qwen3_1_2b:")
         smoke = params[start:end].replace("  smoke:", "  other:", 1).replace("steps: 12", "steps: 6")
         (finished.folder / "params.yaml").write_text(params.replace("  other: &other {}\n", smoke + "\n"))
         finished.dvc("exp", "run", "-S", "size=other", "train@separate")

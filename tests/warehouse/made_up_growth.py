@@ -30,7 +30,5 @@ def in_memory(runs=RUNS, question=None):
         for first, cost in stages
     ]
     trained = "UPDATE runs SET section = ?, steps = ?, val_loss = ? WHERE run = ?"
-    changes = [
-        (trained, [section, steps, loss, run]) for run, (section, _, _, steps, loss, _) in runs.items()
-    ]
+    changes = [(trained, [section, steps, loss, run]) for run, (section, _, _, steps, loss, _) in runs.items()]
     return made_up.in_memory([*losses, *costs], definitions, 6, question, changes)

@@ -479,7 +479,9 @@ def in_memory(rows, runs, depth=2, question=None, changes=()):
 
 def work_out(connection: duckdb.DuckDBPyConnection, some: tuple[Question, ...] = questions.QUESTIONS) -> None:
     """Work out the claims of some questions, and what else is a table in the database, if they ask for it."""
-    asked = {word for one in some for word in re.findall(r"\w+", f"{one.runs} {one.numbers} {one.claims} {one.testing}")}
+    asked = {
+        word for one in some for word in re.findall(r"\w+", f"{one.runs} {one.numbers} {one.claims} {one.testing}")
+    }
     for view in database.WORKED_OUT:
         if view in asked:
             connection.execute(f"DROP VIEW {view}")

@@ -17,11 +17,6 @@ from perlayer.warehouse.collect import collect
 SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "depth_1")}
 
 
-@pytest.fixture(scope="module")
-def views_once():
-    """No: here each database is made as it is outside of tests."""
-
-
 def runs_in(connection):
     return [run for (run,) in connection.execute("SELECT run FROM runs WHERE present ORDER BY run").fetchall()]
 
