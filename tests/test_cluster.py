@@ -12,6 +12,9 @@ import pytest
 from local_cluster import local_cluster
 from toy_pipeline import PATIENCE, Toy, interrupt
 
+from perlayer import cluster as module
+from perlayer.errors import UserError
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
@@ -88,9 +91,11 @@ def test_uncommitted_changes_are_refused(toy, cluster, changed):
     )
 
 
-def test_no_scheduler_is_one_line(toy):
-    (said,) = toy.repro("--cluster", "tcp://127.0.0.1:1", status=1)
-    assert said.startswith("error: CLUSTER: no scheduler answers at tcp://127.0.0.1:1: ")
+def test_no_scheduler_is_one_line(toy, monkeypatch):
+    monkeypatch.setattr(module, "ANSWER", 0.2)
+    with pytest.raises(UserError, match="^CLUSTER: no scheduler answers at tcp://127.0.0.1:1: ") as error:
+        module.connect("tcp://127.0.0.1:1")
+    assert "\n" not in str(error.value)
     assert toy.repro("--cluster", "slurm", status=1) == [
         "error: CLUSTER=slurm: expected JOBS, how many stages at a time"
     ]

@@ -94,8 +94,6 @@ def test_a_signal_ends_it_in_a_moment_and_starts_nothing(toy, number, whom):
     assert last == f"interrupted after 1 of 8 stages; {GOES_ON}"
     assert all(line.endswith(" may save what there is; a second interruption ends this at once") for line in waits)
     assert toy.processes() == []
-    toy.remove("held_train")
-    assert toy.repro("--jobs", "2")[-1].startswith("7 of 8 stages ran; ")
 
 
 def test_make_is_interrupted_in_a_moment_and_goes_on(toy):

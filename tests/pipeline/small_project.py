@@ -1,10 +1,12 @@
-"""A copy of the project that tests may run and change: the smoke size, cut to a few runs and steps."""
+"""A copy of the project that tests may run and change: the smoke size, cut to a few documents, runs and steps."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 from pipeline_code import ROOT
@@ -12,6 +14,8 @@ from pipeline_code import ROOT
 sys.path.insert(0, str(ROOT / "tests"))
 
 from own_git import use_own_git  # noqa: E402
+
+from perlayer.data.sources import wiki_intros  # noqa: E402
 
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
@@ -36,21 +40,25 @@ anatomy: {runs: [baseline], published_recovery: []}
 published: {}
 """
 
+DOCUMENTS = 800
 EAGER = {"PERLAYER_COMPILE": "off"}  # the smoke size is not worth the time of compiling
 
 
 class Project:
-    """A folder with the project in it, and the commands one would type there."""
+    """A folder with the project in it, and the commands one would type there; see `warm_python` for `warm`."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, warm: Path | None = None):
+        self.folder, self.warm = folder, warm
 
     def command(self, *words, ok=True, **environment):
         """Run a command and return what it printed, both streams together."""
+        environment = self.environment(**environment)
+        if self.warm:
+            environment["PATH"] = f"{self.warm}{os.pathsep}{environment['PATH']}"
         result = subprocess.run(
             words,
             cwd=self.folder,
-            env=self.environment(**environment),
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -83,7 +91,7 @@ class Project:
         return {file.relative_to(self.folder).as_posix(): file.read_bytes() for file in files}
 
 
-def copy_project(folder):
+def copy_project(folder, warm=None):
     use_own_git()
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
@@ -92,11 +100,15 @@ def copy_project(folder):
             shutil.copy2(ROOT / name, folder / name)
     params = (folder / "params.yaml").read_text()
     params = re.sub(r"^size: \w+", "size: smoke", params, flags=re.MULTILINE)
-    params = params.replace("      steps: 30 ", "      steps: 12 ")
-    # Some sizes are enough: DVC parses all of params.yaml anew for each stage that it looks at.
-    first, rest, end = (params.index(f"\n{key}:") for key in ("  deep", "  qwen3_1_2b", "runs"))
+    params = params.replace("      steps: 30 ", "      steps: 12 ").replace(
+        "corpus: wiki-intros", "corpus: texts.jsonl"
+    )
+    lines = (json.dumps({"text": text}) + "\n" for text in islice(wiki_intros(), DOCUMENTS))
+    (folder / "texts.jsonl").write_text("".join(lines))
+    # Two sizes are enough: DVC parses all of params.yaml anew for each stage that it looks at.
+    first, rest, end = (params.index(f"\n{key}:") for key in ("  nano", "  qwen3_1_2b", "runs"))
     (folder / "params.yaml").write_text(params[:first] + params[rest : end + 1] + RUNS)
-    project = Project(folder)
+    project = Project(folder, warm)
     project.command("git", "init", "-q")
     project.commit()
     return project

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+# Composer's launcher, or what it tells its only process.
 ROOM = "hostname machine{node}; mount -t tmpfs none /dev/shm; mount --bind {copy} {folder}; cd {folder}; exec "
 LAUNCH = "{python} -m composer.cli.launcher --world_size 2 --nproc 1 --node_rank {node} --master_addr 127.0.0.1 "
 LAUNCH += "--master_port {port} stages/train.py separate"
+LAUNCHED = "RANK={node} NODE_RANK={node} LOCAL_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 "
+LAUNCHED += "MASTER_PORT={port} exec {python} stages/train.py separate"
 
 rooms = shutil.which("unshare") and subprocess.run(["unshare", "-m", "-u", "true"], capture_output=True).returncode == 0
 
@@ -23,7 +26,7 @@ def launched(finished, tmp_path):
         processes = []
         for node in (0, 1):
             copy = shutil.copytree(finished.folder, tmp_path / f"machine{node}", symlinks=True)
-            words = (LAUNCH if one_folder else ROOM + LAUNCH).format(
+            words = (LAUNCHED if one_folder else ROOM + LAUNCH).format(
                 node=node, copy=copy, folder=finished.folder, python=sys.executable, port=port
             )
             processes.append(

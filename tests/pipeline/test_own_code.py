@@ -11,7 +11,7 @@ def edited(project, method):
     """Have the code of a project read the text in another way."""
     project.command("git", "checkout", "-q", SOURCES)
     with (project.folder / SOURCES).open("a") as file:
-        file.write(f"\nplain = wiki_intros\n\ndef wiki_intros():\n    return map(str.{method}, plain())\n")
+        file.write(f"\nplain = documents\n\ndef documents(*source):\n    return map(str.{method}, plain(*source))\n")
 
 
 def first_text(project):
