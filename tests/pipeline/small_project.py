@@ -38,6 +38,7 @@ depth:
 depth_maps: {pair: {from: baseline, to: separate}}
 anatomy: {runs: [baseline], published_recovery: []}
 published: {}
+report: {confidence: 0.99, smallest_effect: 0.02}
 """
 
 DOCUMENTS = 800

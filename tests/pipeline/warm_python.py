@@ -1,7 +1,7 @@
 """A Python that has imported what stages and DVC import, which takes most of them longer than what they do in tests.
 
-`warm_python(FOLDER)` fills a folder for PATH: its `python SCRIPT` and `dvc` have a fork of that process do the work, with
-their arguments, environment, working folder and streams. Whoever starts them may wait for them, but not kill them.
+`warm_python(FOLDER)` fills a folder for PATH: its `python SCRIPT` and `dvc` have a fork of that process do the work,
+with their arguments, environment, working folder and streams. Whoever starts them may wait for them, but not kill them.
 """
 
 import atexit
