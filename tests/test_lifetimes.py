@@ -150,3 +150,16 @@ def test_a_command_whose_starter_has_ended_meanwhile_does_not_run():
 def test_a_command_that_is_not_there_is_named():
     done = subprocess.run(tied("nosuch"), stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and done.stderr.startswith("nosuch: no such command on PATH;")
+
+
+def test_the_tracker_of_shared_memory_outlives_the_terminal():
+    code = (
+        "import os, signal, time\nfrom multiprocessing import resource_tracker as tracker, shared_memory\n"
+        "from perlayer.lifetimes import start_tracker\n"
+        "start_tracker()\nassert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL\n"
+        "block = shared_memory.SharedMemory(create=True, size=1)\n"
+        "os.kill(tracker._resource_tracker._pid, signal.SIGHUP)\ntime.sleep(0.2)\nblock.unlink()"
+    )
+    code = f"import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

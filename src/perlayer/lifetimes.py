@@ -14,6 +14,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 ENDS_WITH = "ENDS_WITH"  # environment variable: the id of the process with which this one is to end
@@ -64,6 +65,13 @@ def _wait_for_parent() -> None:
     while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
         pass
     os._exit(0)
+
+
+def start_tracker() -> None:
+    """Start Python's tracker of shared memory so that the end of a terminal does not end it before this process."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    resource_tracker.ensure_running()
+    signal.signal(signal.SIGHUP, before)
 
 
 def _end_with(process: int) -> None:

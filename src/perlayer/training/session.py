@@ -23,6 +23,7 @@ from perlayer.data.batches import train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
 from perlayer.environment import Machine
 from perlayer.errors import UserError
+from perlayer.lifetimes import start_tracker
 from perlayer.process import prepare_process
 from perlayer.progress import is_watched
 from perlayer.training.checkpoints import KEPT, Checksums, link_newest_whole
@@ -91,6 +92,7 @@ def begin(machine: Machine) -> Session:
     """
     _quiet_libraries()
     _skip_environment_report()
+    start_tracker()
     device = prepare_process(machine)
     try:
         dist.initialize_dist("gpu" if device.type == "cuda" else "cpu", timeout=600)
