@@ -1,5 +1,6 @@
 """A project whose stages only take their time, so that what runs them can be tried."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,14 +10,16 @@ import time
 from pathlib import Path
 
 from perlayer.lifetimes import is_held
+from perlayer.params import load
 
 ROOT = Path(__file__).parents[1]
-PARAMS = """size: smoke
-recipes: {smoke: {model: {layers: 2}}}
+RECIPE = json.dumps(load(ROOT / "params.yaml")["recipes"]["smoke"])
+PARAMS = f"""size: smoke
+recipes: {{smoke: {RECIPE}}}
 runs:
-  a: {residual: sandwich, readouts: none, seed: 0}
-  b: {residual: sandwich, readouts: none, seed: 1}
-  c: {residual: sandwich, readouts: none, seed: 2}
+  a: {{residual: sandwich, readouts: none, seed: 0}}
+  b: {{residual: sandwich, readouts: none, seed: 1}}
+  c: {{residual: sandwich, readouts: none, seed: 2}}
 """
 PIPELINE = """stages:
   plan: {cmd: python toy.py plan 0.1 plan, deps: [toy.py], outs: [plan]}
