@@ -1,5 +1,6 @@
 """Every test alike: no setting of this machine, no network, a constant number of threads, a TMPDIR of its own."""
 
+import contextlib
 import gc
 import os
 import tempfile
@@ -10,7 +11,7 @@ import pytest
 from own_git import use_own_git
 
 # At import, before any test module: libraries read these when they are first imported.
-for name in [name for name in os.environ if name.startswith("PERLAYER_")]:
+for name in [name for name in os.environ if name.startswith(("PERLAYER_", "AWS_", "S3_"))]:
     del os.environ[name]
 os.environ.update(
     PYTHONPATH=str(Path(__file__).parents[1] / "src"),  # for the processes that tests start
@@ -21,7 +22,7 @@ os.environ.update(
 )
 use_own_git()
 
-MANY_FILES = 1000
+MANY_FILES = 60
 
 
 @pytest.fixture(autouse=True)
@@ -37,19 +38,15 @@ def own_tmpdir(monkeypatch, tmp_path_factory):
 
 
 def close_shared_memory():
-    """Close the files of shared memory that ended trainings leave open; what is mapped stays mapped.
+    """Close the shared memory that ended trainings leave open: two files each, the other is that of its `mmap`.
 
     Streaming keeps them until its process ends, and each new loader opens those of all earlier ones once more.
     """
+    gc.collect()
     for each in gc.get_objects():
         if isinstance(each, SharedMemory):
-            each._fd = -1  # so that it closes no other file later
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{number}").startswith("/dev/shm/"):
-                os.close(int(number))
-        except OSError:
-            pass  # the listing's own
+            with contextlib.suppress(BufferError):  # of a loader that is still there
+                each.close()
 
 
 TEXTS = [f"Document {n} tells of the number {n * 7} and of the letter {chr(97 + n % 26)}. " * 3 for n in range(120)]
@@ -104,6 +101,24 @@ def small_published(tmp_path_factory, write_published_text):
     LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=16)).save_pretrained(folder / "model")
     write_published_text(folder, length=16, batch=4)
     return folder
+
+
+@pytest.fixture(scope="session")
+def one_store(request):
+    from s3_store import Store, python_with_moto
+
+    store = Store(python_with_moto(request.config.cache.mkdir("moto")))
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def store(one_store, monkeypatch):
+    """A store of the kind of S3 that runs, which the environment names and gives access to."""
+    for name, value in one_store.environment.items():
+        monkeypatch.setenv(name, value)
+    one_store.start()
+    return one_store
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """DVC from inside: the graph of its stages, whether they are up to date, and the run of a stage.
 
 Nothing else calls DVC's Python API. What it relies on beyond `dvc.repo.Repo` is internal to DVC: of that `index.graph`,
-`lock`, `scm_context` and `cache`, of a stage `addressing`, `deps`, `outs`, `changed`, `reproduce` and `dump`, and that
-params are read by `dvc.dependency.param.load_path`.
+`lock`, `scm_context` and `cache`, of a stage `addressing`, `deps`, `outs`, `changed`, `changed_stage`, `changed_deps`,
+`reproduce` and `dump`, and that params are read by `dvc.dependency.param.load_path`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from perlayer.environment import Machine
 from perlayer.errors import UserError
 
 PATIENCE = 5.0  # seconds that another DVC command may take before it is said for whom this process waits
 PAUSE = 0.1  # seconds between two tries to get the lock
 BUSY_PAUSE = 1.0  # seconds between two tries of a stage whose files another DVC command uses
+MAKE_SHARDS = ("corpus", "tokenize", "shard")  # stages that need not run here where shards lie elsewhere
 
 
 class StageFailed(Exception):
@@ -77,12 +79,12 @@ class Pipeline:
         return {stage.addressing: [needed.addressing for needed in graph.successors(stage)] for stage in order}
 
     def is_changed(self, name: str) -> bool:
-        """Whether a stage would run as things stand.
+        """Whether a stage is to run as things stand.
 
         Raises:
             StageFailed: DVC cannot tell.
         """
-        return self._waiting(name, lambda stage: stage.changed())
+        return self._waiting(name, lambda stage: not _is_made_elsewhere(name, stage) and stage.changed())
 
     def reproduce(self, name: str, environment: dict[str, str]) -> bool:
         """Run a stage, or take what it would make from DVC's cache, and write that down in dvc.lock.
@@ -98,7 +100,7 @@ class Pipeline:
         """
 
         def reproduce(stage) -> bool:
-            if stage.reproduce(run_env=environment) is None:
+            if _is_made_elsewhere(name, stage) or stage.reproduce(run_env=environment) is None:
                 return False
             stage.dump(update_pipeline=False)
             return True
@@ -144,6 +146,13 @@ class Pipeline:
                 time.sleep(BUSY_PAUSE)
             except Exception as error:
                 raise StageFailed(_described(error)) from None
+
+
+def _is_made_elsewhere(name: str, stage: Any) -> bool:
+    """Whether a stage has made the shards that lie elsewhere: nothing it makes them of has changed."""
+    if name not in MAKE_SHARDS or not Machine.from_environment().shards:
+        return False
+    return not (stage.changed_stage() or stage.changed_deps(allow_missing=True))
 
 
 def _read_params_once() -> None:

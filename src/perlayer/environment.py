@@ -25,6 +25,7 @@ class Machine:
     microbatch: int = 0  # sequences a process holds at once; 0: its whole share of the batch
     checkpoint_steps: int = 0  # steps between checkpoints; 0: a tenth of the run
     compile: str = "auto"  # auto (where there is a C++ compiler), on or off
+    shards: str = ""  # where shards lie that do not lie here: s3://BUCKET/FOLDER, or what else streaming reads
 
     @classmethod
     def from_environment(cls, environment: dict[str, str] | None = None) -> Machine:
@@ -42,6 +43,9 @@ class Machine:
             if name not in known:
                 raise UserError(f"{name}: unknown environment variable; known ones: {', '.join(known)}")
             field = known[name]
+            if field.name == "shards":
+                values[field.name] = text.rstrip("/")
+                continue
             if field.name in WORDS:
                 if text not in WORDS[field.name]:
                     *most, last = WORDS[field.name]

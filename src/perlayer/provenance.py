@@ -89,9 +89,10 @@ def record(declaration: Declaration, params: Mapping[str, Any]) -> None:
     folders = {folder for folder in folders if (folder / MANIFEST).exists() and read_manifest(folder).files}
     made_from: dict[str, str] = {}
     for dep in declaration.deps:
-        if Path(dep, MANIFEST).exists():
-            manifest = read_manifest(dep)
-            made_from |= {**manifest.about.get("made_from", {}), **made_from, dep: manifest.identity}
+        folder = dep.removesuffix(f"/{MANIFEST}")  # by which a stage may depend on all that it names
+        if Path(folder, MANIFEST).exists():
+            manifest = read_manifest(folder)
+            made_from |= {**manifest.about.get("made_from", {}), **made_from, folder: manifest.identity}
     identities = {folder.as_posix(): read_manifest(folder).identity for folder in folders}
     for folder in folders:
         about: dict[str, Any] = {"made_from": made_from}

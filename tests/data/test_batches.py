@@ -7,6 +7,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from small_files import small_files
 
 from perlayer.data.batches import read_split, train_loader
 from perlayer.data.dataset import read_dataset, read_index
@@ -112,16 +113,10 @@ def test_runs_that_start_at_once_do_not_take_each_others_shared_memory(shards):
 
 
 @pytest.fixture
-def many_files(tokens, tmp_path, monkeypatch):
+def many_files(tokens, tmp_path):
     """Shards small enough that a split has several files."""
-    import streaming
-
-    class SmallWriter(streaming.MDSWriter):
-        def __init__(self, **arguments):
-            super().__init__(**arguments, size_limit=1000)
-
-    monkeypatch.setattr(streaming, "MDSWriter", SmallWriter)
-    write_shards(tokens, tmp_path / "many", val_fraction=0.1, sequence_length=16, seed=42, batch=4)
+    with small_files(1000):
+        write_shards(tokens, tmp_path / "many", val_fraction=0.1, sequence_length=16, seed=42, batch=4)
     return tmp_path / "many"
 
 
@@ -175,4 +170,4 @@ def test_a_damaged_shard_is_named(shards):
     path = shards / "val" / "shard.00000.mds"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UserError, match="shard.00000.mds: damaged: "):
-        read_split(shards, "val")
+        read_split(shards, "val")[0]

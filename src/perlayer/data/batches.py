@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perlayer.data.dataset import COLUMN, read_dataset, read_index
+from perlayer.data.dataset import COLUMN, is_streamed, read_dataset, read_index
+from perlayer.data.remote import whole
 from perlayer.data.shared_memory import bytes_needed, starting_to_read
 from perlayer.lifetimes import end_with_parent_alone
-from perlayer.store import verified
 
 if TYPE_CHECKING:
     import torch
@@ -35,20 +36,25 @@ def train_loader(shards: str | Path, batch_per_process: int, workers: int) -> St
         A loader of `{"tokens": int64 tensor (batch_per_process, sequence_length + 1)}`.
 
     Raises:
-        UserError: there is too little shared memory.
+        UserError: there is too little shared memory. Iteration raises `NotBrought`, where a shard that lies elsewhere
+            cannot be brought.
     """
     from streaming import StreamingDataLoader
 
     from perlayer.data.local_shards import LocalShards
 
-    dataset, files = read_dataset(shards), len(read_index(shards, "train"))
+    dataset, index = read_dataset(shards), read_index(shards, "train")
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     sequence_bytes = 8 * (dataset.sequence_length + 1)
-    needed = bytes_needed(dataset.train_sequences, files, batch_per_process, processes, workers, sequence_bytes)
+    needed = bytes_needed(dataset.train_sequences, len(index), batch_per_process, processes, workers, sequence_bytes)
+    settings = {"shuffle": False, "batch_size": batch_per_process, "num_canonical_nodes": 1}
     with starting_to_read(needed):
-        data = LocalShards(
-            local=str(Path(shards, "train")), shuffle=False, batch_size=batch_per_process, num_canonical_nodes=1
-        )
+        if any(is_streamed(shards, f"train/{shard['raw_data']['basename']}") for shard in index):
+            from perlayer.data.streamed_shards import StreamedShards
+
+            data = StreamedShards(shards, **settings)
+        else:
+            data = LocalShards(local=str(Path(shards, "train")), **settings)
     return StreamingDataLoader(
         data,
         batch_size=batch_per_process,
@@ -72,10 +78,9 @@ class Split:
     No rank or worker takes part in it: evaluation on rank r of w processes takes `split[r::w]`.
     """
 
-    def __init__(self, files: list[np.ndarray]):
-        """Take the rows of each shard file, (rows, sequence_length + 1)."""
-        self._files = files
-        self._ends = np.cumsum([len(rows) for rows in files])
+    def __init__(self, rows: Sequence[int], length: int, open_file: Callable[[int], np.ndarray]):
+        """Take how many rows each shard file has, of how many tokens, and what opens a file by its number."""
+        self._ends, self._length, self._open = np.cumsum(rows), length, cache(open_file)
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -89,13 +94,12 @@ class Split:
         rows = np.arange(len(self))[index]
         if rows.ndim == 0:
             return self._row(int(rows))
-        width = self._files[0].shape[1]
-        return np.stack([self._row(int(row)) for row in rows]) if len(rows) else np.empty((0, width), np.int64)
+        return np.stack([self._row(int(row)) for row in rows]) if len(rows) else np.empty((0, self._length), np.int64)
 
     def _row(self, row: int) -> np.ndarray:
         file = int(np.searchsorted(self._ends, row, side="right"))
         start = int(self._ends[file - 1]) if file else 0
-        return self._files[file][row - start].astype(np.int64)
+        return self._open(file)[row - start].astype(np.int64)
 
     def batches(self, size: int, rank: int = 0, world_size: int = 1) -> Iterator[np.ndarray]:
         """Yield rows rank, rank + world_size, ... in batches of `size`, the last one maybe smaller; no row twice."""
@@ -104,21 +108,26 @@ class Split:
 
 
 def read_split(shards: str | Path, split: str) -> Split:
-    """Open the `train` or `val` split for reading by index.
+    """Open the `train` or `val` split for reading by index; a file is opened once a row of it is read.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    width = read_dataset(shards).sequence_length + 1
-    return Split([_map_rows(Path(shards, split), shard, width) for shard in read_index(shards, split)])
+    length, index = read_dataset(shards).sequence_length + 1, read_index(shards, split)
+
+    def rows(file: int) -> np.ndarray:
+        shard = index[file]
+        return _map_rows(whole(shards, f"{split}/{shard['raw_data']['basename']}"), shard, length)
+
+    return Split([shard["samples"] for shard in index], length, rows)
 
 
-def _map_rows(folder: Path, shard: dict, width: int) -> np.ndarray:
+def _map_rows(path: Path, shard: dict, length: int) -> np.ndarray:
     """Map the rows of one MDS file.
 
     The file holds, as uint32, the number of samples and where each begins and the last ends; then its
     configuration; then the samples, which are the bare arrays, since their type and shape are part of the column.
     """
-    content = np.memmap(verified(folder / shard["raw_data"]["basename"]), np.uint8, "r")
+    content = np.memmap(path, np.uint8, "r")
     begin, end = (int(content[4 * entry : 4 * entry + 4].view(np.uint32)[0]) for entry in (1, shard["samples"] + 1))
-    return content[begin:end].view(np.dtype(shard["column_encodings"][0].split(":")[1])).reshape(-1, width)
+    return content[begin:end].view(np.dtype(shard["column_encodings"][0].split(":")[1])).reshape(-1, length)

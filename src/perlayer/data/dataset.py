@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 
-from perlayer.store import verified, verified_files
+from perlayer.data.remote import is_elsewhere, manifest_of, whole
 
 SPLITS = ("train", "val")
 COLUMN = "tokens"
@@ -40,7 +41,7 @@ def read_dataset(shards: str | Path) -> Dataset:
     Raises:
         UserError: the file is missing or damaged.
     """
-    return Dataset(**json.loads(verified(Path(shards, "dataset.json")).read_text()))
+    return Dataset(**json.loads(whole(shards, "dataset.json").read_text()))
 
 
 def read_bytes_per_token(shards: str | Path) -> np.ndarray:
@@ -49,7 +50,7 @@ def read_bytes_per_token(shards: str | Path) -> np.ndarray:
     Raises:
         UserError: the file is missing or damaged.
     """
-    return np.load(verified(Path(shards, "bytes_per_token.npy")))
+    return np.load(whole(shards, "bytes_per_token.npy"))
 
 
 def read_index(shards: str | Path, split: str) -> list[dict]:
@@ -58,14 +59,20 @@ def read_index(shards: str | Path, split: str) -> list[dict]:
     Raises:
         UserError: the file is missing or damaged.
     """
-    return json.loads(verified(Path(shards, split, "index.json")).read_text())["shards"]
+    return json.loads(whole(shards, f"{split}/index.json").read_text())["shards"]
 
 
 def verify_shards(shards: str | Path) -> None:
-    """Check every file of the splits, before streaming reads them.
+    """Check every file of the splits, before streaming reads them; what is streamed from elsewhere is checked then.
 
     Raises:
         UserError: names the file that is missing or damaged.
     """
-    for split in SPLITS:
-        verified_files(Path(shards, split))
+    for name in sorted(manifest_of(shards).files):
+        if name.startswith(tuple(f"{split}/" for split in SPLITS)) and not is_streamed(shards, name):
+            whole(shards, name)
+
+
+def is_streamed(shards: str | Path, name: str) -> bool:
+    """Whether a file of the shards is brought here only while training reads it."""
+    return fnmatchcase(name, "train/*.mds") and is_elsewhere(shards, name)

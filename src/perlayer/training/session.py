@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import sys
 import warnings
@@ -21,11 +20,13 @@ from torch.optim import Optimizer
 from perlayer.algorithms.protocol import RunAlgorithm
 from perlayer.data.batches import train_loader
 from perlayer.data.dataset import Dataset, read_dataset, verify_shards
+from perlayer.data.remote import NotBrought
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lifetimes import start_tracker
 from perlayer.process import prepare_process
 from perlayer.progress import is_watched
+from perlayer.store import MANIFEST, read_manifest
 from perlayer.training.checkpoints import KEPT, Checksums, link_newest_whole
 from perlayer.training.interruption import Interruption
 from perlayer.training.launch import share_of_batch
@@ -57,9 +58,8 @@ class Session:
 
     def definition(self, shards: Path, batch: int) -> dict[str, Any]:
         """What could change the bytes of a training on `shards` beside its own settings, as JSON values."""
-        index = {path.as_posix(): path.read_bytes() for path in sorted(shards.glob("**/*.json"))}
         return {
-            "shards": {path: hashlib.sha256(content).hexdigest() for path, content in index.items()},
+            "shards": {MANIFEST: read_manifest(shards).identity},
             "threads": self.machine.threads,
             "workers": self.machine.workers,
             "device": torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu",
@@ -188,7 +188,8 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
 
     Raises:
         KeyboardInterrupt: this process was asked to end, and has written a checkpoint.
-        UserError: a loss is not finite, the GPU's memory or the disk is full, a loader's worker was killed.
+        UserError: a loss is not finite, the GPU's memory or the disk is full, a loader's worker was killed, shards that
+            lie elsewhere cannot be brought.
     """
     if trainer.state.timestamp.batch.value >= work.steps:
         return
@@ -200,6 +201,12 @@ def fit(trainer: Trainer, work: Work, session: Session, scratch: Path) -> None:
             f"run {work.name}: {session.microbatch(work.batch)} sequences at once do not fit into the memory of the "
             "GPU; expected fewer in PERLAYER_MICROBATCH"
         ) from None
+    except NotBrought as error:
+        done = trainer.state.timestamp.batch.value
+        if done and dist.get_world_size() == 1:  # several processes stop at different updates
+            trainer.save_checkpoint_to_save_folder()
+        why = str(error).rpartition(f"{NotBrought.__name__}: ")[2].strip()  # where a worker says it, below a traceback
+        raise UserError(f"{why}; the run stopped after {done} updates and goes on when it is started again") from None
     except UserError:
         if session.interruption.is_asked:  # the same signal ended a compiler
             raise KeyboardInterrupt from None
