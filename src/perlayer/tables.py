@@ -98,7 +98,8 @@ def write_table(kind: type, table: pa.Table, path: Path) -> None:
         UserError: a measured number is not finite, or a row stands twice; nothing is written then.
     """
     require_fit(kind, table, path.name)
-    write_parquet(table.cast(schema_of(kind).with_metadata(table.schema.metadata)), path)
+    said, schema = table.schema.metadata, schema_of(kind)
+    write_parquet(table.cast(schema.with_metadata(said) if said else schema), path)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
