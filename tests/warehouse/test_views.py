@@ -347,23 +347,6 @@ def million_rows(millions):
         'train' AS split, 'loss' AS metric, (i % 5000 + 1)::DOUBLE AS value FROM range({millions} * 1000000) AS t(i)"""
 
 
-@pytest.mark.parametrize(
-    "differences, noises, holds",
-    [
-        ([0.2, 0.3], [0.1, 0.1], "yes"),
-        ([0.2, 0.05], [0.1, 0.1], "within noise"),
-        ([0.2, -0.2], [0.1, 0.1], "no"),
-        ([0.2], [None], "within noise"),
-        ([-0.2], [None], "within noise"),
-        ([0.2, 0.3], [0.1, None], "within noise"),
-        ([-0.2, 0.3], [0.1, None], "no"),
-    ],
-)
-def test_nothing_is_beyond_a_noise_that_is_not_known(connection, differences, noises, holds):
-    sql = "SELECT judged($differences::DOUBLE[], $noises::DOUBLE[])"
-    assert connection.execute(sql, {"differences": differences, "noises": noises}).fetchone() == (holds,)
-
-
 def test_routing_is_a_row_a_sublayer_and_stream_or_source(connection):
     table = connection.execute("FROM routing").df().set_index(["run", "place", "other_layer"]).sort_index()
     row = table.loc["separate", 3, 2]
