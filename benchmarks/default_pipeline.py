@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.measure import Row
 from benchmarks.project import ROOT, SIZE
 from perlayer.code_hash import code_hash
-from perlayer.questions import connect, q1
+from perlayer.questions import QUESTIONS, connect
 from perlayer.stage import TIMINGS
 
 BOUND_QUESTION_1 = 15.0  # minutes
@@ -41,7 +41,7 @@ def rows() -> list[Row]:
     listing = [sys.executable, "-m", "dvc", "stage", "list", "--all", "--name-only"]
     stages = subprocess.run(listing, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     with connect(ROOT / "metrics/warehouse") as connection:
-        runs = {run for run, *_ in connection.execute(q1.QUESTION.runs).fetchall()}
+        runs = {run for run, *_ in connection.execute(QUESTIONS[0].sql("runs")).fetchall()}
     needed = question_1(stages, runs)
     return [
         row_of("make repro: what question Q1 needs takes of it", BOUND_QUESTION_1, stages, ROOT, needed),

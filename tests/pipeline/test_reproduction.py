@@ -142,7 +142,7 @@ WORDS = [  # files, and what of them becomes what
     ("src/perlayer/training/run.py", "    recipe = recipe.of(run)\n", "    recipe = recipe.of(run)  # its own\n\n"),
     ("src/perlayer/model/residual/sandwich.py", "\n\n\nclass", "\n\n\n\n# More words.\nclass"),
     ("src/perlayer/algorithms/per_layer_loss/loss.py", "\n\n\ndef ", "\n\n\n# More words.\ndef "),
-    ("src/perlayer/questions/q1.py", "\n\nNAMES", "\n\n# More words.\nNAMES"),
+    ("src/perlayer/questions/q1_layer_contribution/question.py", "\n\nQUESTION", "\n\n# More words.\nQUESTION"),
     (FIGURE, '    """The figure of what is present."""\n', ""),
 ]
 
@@ -180,7 +180,7 @@ def test_an_edit_of_code_runs_what_uses_it(finished, edited, edit, stages):
 def test_another_name_of_a_local_variable_of_training_trains_anew(finished, edited):
     edited([("src/perlayer/training/run.py", "totals", "sums")])
     finished.dvc("repro", "plan")
-    trained = {f"train@{run}" for run in ("baseline", "separate")} | {"ladder@narrow-plain", "growth@growing"}
+    trained = {f"train@{run}" for run in ("baseline", "separate", "narrow_plain", "growing")}
     assert trained <= changed(finished) and not {"corpus", "tokenize", "shard", "collect"} & changed(finished)
 
 
