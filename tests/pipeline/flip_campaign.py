@@ -101,7 +101,8 @@ def _results() -> object:
 
 
 def _warehouse() -> object:
-    from perlayer.warehouse.database import TABLES, connect
+    from perlayer.warehouse.database import connect
+    from perlayer.warehouse.tables import TABLES
 
     with connect(Path("metrics/warehouse")) as connection:
         return [connection.execute(f"FROM {table}").fetchall() for table in TABLES]

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -202,7 +203,7 @@ sys.addaudithook(note)
 def test_what_a_stage_opens_of_the_code_is_hashed(finished, tmp_path, name):
     (tmp_path / "sitecustomize.py").write_text(NOTING)  # which every Python runs at its start
     environment = {"PYTHONPATH": str(tmp_path), "OPENED": str(tmp_path / "opened"), "PYTHONDONTWRITEBYTECODE": "1"}
-    finished.command("python", f"stages/{name}.py", **environment)
+    finished.command(sys.executable, f"stages/{name}.py", **environment)  # none that has imported all before
     opened = {file for file in (tmp_path / "opened").read_text().split("\n") if Path(file).suffix not in ("", ".pyc")}
     hashed = json.loads((finished.folder / f"data/code/{name}.json").read_text())["files"]
     assert any(file.endswith(".sql") for file in opened) and opened <= set(hashed)

@@ -178,7 +178,7 @@ def all_views(further: Mapping[str, str]) -> dict[str, str]:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(SQL.glob("*.sql"))} | dict(further)
     texts = {name: text for name, text in texts.items() if name not in ("tables", "macros")}
     reads = {
-        name: {read for found in READ.findall(text) for read in found if read in texts and read != name}
+        name: sorted({read for found in READ.findall(text) for read in found if read in texts and read != name})
         for name, text in texts.items()
     }
     return {name: texts[name] for name in TopologicalSorter(reads).static_order()}
