@@ -209,7 +209,11 @@ def run_files(run: Run, closure: ImportClosure) -> list[Path]:
 def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
     """The files that a stage uses whatever its run: its script, how every stage starts, and all that these use."""
     scripts = {script, script.with_name("_run.py")}
-    return sorted(closure.of(scripts) | scripts)
+    files = closure.of(scripts) | scripts
+    if closure.package / "catalogue.py" in files:  # which asks the settings of every algorithm, found by their folders
+        algorithms = closure.package / "algorithms"
+        files |= closure.of([*algorithms.glob("*/settings.py"), *algorithms.glob("per_layer_loss/*/*.py")])
+    return sorted(files)
 
 
 def write_plans(runs: Iterable[Run], rungs: Mapping[str, Any], closure: ImportClosure, destination: Path) -> None:
