@@ -22,7 +22,7 @@ os.environ.update(
 )
 use_own_git()
 
-MANY_FILES = 60
+MANY_FILES = 1000
 
 
 @pytest.fixture(autouse=True)
