@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from perlayer.errors import UserError
@@ -20,10 +20,12 @@ class ImportClosure:
 
     Args:
         package: the folder of the top-level package; its name is the package's name.
+        inside_functions: whether imports inside functions count, and those for types alone.
     """
 
-    def __init__(self, package: Path):
+    def __init__(self, package: Path, inside_functions: bool = True):
         self.package = package
+        self._nodes = ast.walk if inside_functions else _run_by_import
         self._used: dict[Path, list[Path]] = {}
 
     def of(self, files: Iterable[Path]) -> set[Path]:
@@ -43,18 +45,18 @@ class ImportClosure:
                 continue
             found.add(path)
             if path not in self._used:
-                self._used[path] = _used_by(path, self.package) if path.suffix == ".py" else []
+                self._used[path] = _used_by(path, self.package, self._nodes) if path.suffix == ".py" else []
             queue += self._used[path]
         return {path for path in found if self.package in path.parents}
 
 
-def _used_by(path: Path, package: Path) -> list[Path]:
+def _used_by(path: Path, package: Path, nodes: Callable[[ast.AST], Iterable[ast.AST]]) -> list[Path]:
     modules, read = set(), set()
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     except (SyntaxError, ValueError) as error:  # also bytes that are no UTF-8
         raise UserError(f"{path}: expected Python, found {' '.join(str(error).split())}") from None
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Import(names):
                 modules |= {alias.name for alias in names}
@@ -71,6 +73,16 @@ def _used_by(path: Path, package: Path) -> list[Path]:
         *(file for module in _ours(modules, package) for file in _files_of(module, package)),
         *(file for module in _ours(read, package) for file in _data_of(module, package)),
     ]
+
+
+def _run_by_import(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a file is imported: all of it but the insides of functions and what only types need."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.If(ast.Name("TYPE_CHECKING")):
+            return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _run_by_import(child)
 
 
 def _ours(modules: set[str], package: Path) -> set[str]:

@@ -212,7 +212,8 @@ def stage_files(script: Path, closure: ImportClosure) -> list[Path]:
     files = closure.of(scripts) | scripts
     if closure.package / "catalogue.py" in files:  # which asks the settings of every algorithm, found by their folders
         algorithms = closure.package / "algorithms"
-        files |= closure.of([*algorithms.glob("*/settings.py"), *algorithms.glob("per_layer_loss/*/*.py")])
+        settings = [*algorithms.glob("*/settings.py"), *algorithms.glob("per_layer_loss/*/*.py")]
+        files |= ImportClosure(closure.package, inside_functions=False).of(settings)  # functions import what trains
     return sorted(files)
 
 

@@ -3,7 +3,7 @@
 from perlayer.closure import ImportClosure
 
 
-def used(folder, files, text):
+def used(folder, files, text, **options):
     """What a script of a text uses of the package `perlayer` of these files."""
     package = folder / "perlayer"
     for name, content in files.items():
@@ -12,7 +12,7 @@ def used(folder, files, text):
         path.write_text(content)
     script = folder / "script.py"
     script.write_text(text)
-    return {path.relative_to(package).as_posix() for path in ImportClosure(package).of([script])}
+    return {path.relative_to(package).as_posix() for path in ImportClosure(package, **options).of([script])}
 
 
 def test_the_closure_follows_every_import(tmp_path):
@@ -28,6 +28,17 @@ def test_the_closure_follows_every_import(tmp_path):
     }
     found = used(tmp_path, files, "from perlayer import a\n")
     assert found == {"__init__.py", "a.py", "room/__init__.py", "room/b.py", "c.py", "room/d.py"}
+
+
+def test_the_closure_may_be_of_what_an_import_alone_runs(tmp_path):
+    files = {
+        "__init__.py": "",
+        "a.py": "if TYPE_CHECKING:\n    from perlayer import typed\n\ndef f():\n    from perlayer import later\n",
+        "b.py": "class Here:\n    from perlayer import now\n\n    async def f(self):\n        import perlayer.later\n",
+        **dict.fromkeys(("typed.py", "later.py", "now.py"), ""),
+    }
+    found = used(tmp_path, files, "import perlayer.a, perlayer.b\n", inside_functions=False)
+    assert found == {"__init__.py", "a.py", "b.py", "now.py"}
 
 
 def test_the_closure_holds_the_data_of_a_package_that_is_asked_for(tmp_path):
