@@ -31,7 +31,9 @@ def train(tmp_path):
     from perlayer.training.composer_model import PerLayerModel
     from perlayer.training.layer_log import LayerLog
     from perlayer.training.schedule import LearningRateSchedule
+    from perlayer.training.session import _skip_environment_report
 
+    _skip_environment_report()
     settings = OptimizerSettings(0.02, 0.008, 0.95, 0.9, 0.98, 1e-20, 1e-5, 5, 1.0, "linear", 0.8, 0)
 
     def run(algorithms=(), seed=0, steps=STEPS, stop=None, folder=None, microbatch=BATCH, residual="sandwich"):

@@ -101,9 +101,7 @@ def copy_project(folder, warm=None):
             shutil.copy2(ROOT / name, folder / name)
     params = (folder / "params.yaml").read_text()
     params = re.sub(r"^size: \w+", "size: smoke", params, flags=re.MULTILINE)
-    params = params.replace("      steps: 30 ", "      steps: 12 ").replace(
-        "corpus: wiki-intros", "corpus: texts.jsonl"
-    )
+    params = params.replace("      steps: 30 ", "      steps: 12 ").replace(": wiki-intros ", ": texts.jsonl ")
     lines = (json.dumps({"text": text}) + "\n" for text in islice(wiki_intros(), DOCUMENTS))
     (folder / "texts.jsonl").write_text("".join(lines))
     # Two sizes are enough: DVC parses all of params.yaml anew for each stage that it looks at.

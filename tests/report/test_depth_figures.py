@@ -308,21 +308,27 @@ def test_figures_without_dissections_say_so(gather):
         assert "No plain model is here yet." in texts(settled(depth_and_width, connection))
 
 
-@pytest.mark.parametrize("module", [*MODULES, depth_by_group])
-def test_many_panels_do_not_overlap(gather, module):
+@pytest.fixture(scope="module")
+def of_many_designs(tmp_path_factory):
+    """Connections to dissected runs of eight designs, without and with the results of their training."""
     designs = ("pre_ln", "layernorm_scaling", "deepnorm", "keel", "hyper_connections", "mhc", "attnres_full", "moda")
     runs = {f"{design}_probes": {"residual": design, "readouts": "probes", "seed": 0} for design in designs}
     analysed = {("depth", run): with_problems(run, PROMPTS) for run in runs}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
-        with questions.connect(gather({}, runs, analysed)) as connection:
-            assert connection.execute("SELECT count(*) FROM dissected_runs").fetchone() == (
-                0,
-            )  # no results of training
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(made_up, "DISSECTED", dict.fromkeys(runs, 1.0))
-        with questions.connect(gather(runs, runs, analysed)) as connection:
-            figure = settled(module, connection)
+        tables = [made_up.gathered(tmp_path_factory.mktemp("many"), some, runs, analysed) for some in ({}, runs)]
+    with questions.connect(tables[0]) as untrained, questions.connect(tables[1]) as trained:
+        yield untrained, trained
+
+
+def test_dissections_count_where_there_are_results_of_training(of_many_designs):
+    counts = [each.execute("SELECT count(*) FROM dissected_runs").fetchone() for each in of_many_designs]
+    assert counts == [(0,), (8,)]
+
+
+@pytest.mark.parametrize("module", [*MODULES, depth_by_group])
+def test_many_panels_do_not_overlap(of_many_designs, module):
+    figure = settled(module, of_many_designs[1])
     boxes = [axes.get_window_extent() for axes in figure.axes if axes.axison]
     for axes in figure.axes:
         frame = axes.get_window_extent()

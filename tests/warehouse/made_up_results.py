@@ -499,18 +499,20 @@ def supervision_dir(tmp_path_factory) -> Path:
     return metrics / "warehouse"
 
 
+def gathered(
+    folder: Path,
+    written: dict[str, dict[str, Any]],
+    defined: dict[str, dict[str, Any]] | None = None,
+    analysed: dict[tuple[str, str], pd.DataFrame] | None = None,
+) -> Path:
+    """Write the results of some runs and collect those of some definitions; returns the tables."""
+    write(folder / "metrics", written)
+    write_analyses(folder / "metrics", analysed or {})
+    collect(params(written if defined is None else defined), folder / "metrics", folder / "metrics/warehouse")
+    return folder / "metrics/warehouse"
+
+
 @pytest.fixture
 def gather(tmp_path):
-    """A function that writes the results of some runs and collects those of some definitions; returns the tables."""
-
-    def gather(
-        written: dict[str, dict[str, Any]],
-        defined: dict[str, dict[str, Any]] | None = None,
-        analysed: dict[tuple[str, str], pd.DataFrame] | None = None,
-    ) -> Path:
-        write(tmp_path / "metrics", written)
-        write_analyses(tmp_path / "metrics", analysed or {})
-        collect(params(written if defined is None else defined), tmp_path / "metrics", tmp_path / "metrics/warehouse")
-        return tmp_path / "metrics/warehouse"
-
-    return gather
+    """`gathered`, in a folder of this test."""
+    return functools.partial(gathered, tmp_path)
