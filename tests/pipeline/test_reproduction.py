@@ -31,7 +31,7 @@ def test_killed_stages_go_on_to_the_same_bytes(finished):
     before = finished.bytes_of("data", "metrics")
     environment = finished.environment(PERLAYER_CHECKPOINT_STEPS="1")
     scratch, steps = finished.folder / ".perlayer" / "scratch", {"train": 12, "retrain_heads": 10, "tuned_lens": 6}
-    for stage, last in steps.items():
+    for stage in steps:
         others = set(scratch.rglob("*.pt"))
         command = ["python", f"stages/{stage}.py", "separate"]
         process = subprocess.Popen(command, cwd=finished.folder, env=environment, start_new_session=True)
