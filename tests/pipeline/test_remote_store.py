@@ -17,14 +17,14 @@ print([pipeline.{method}(name{arguments}) for name in MAKE_SHARDS])
 def clone(finished, store, tmp_path):
     """A function that clones the project, whose DVC remote is in the store."""
     pytest.importorskip("dvc_s3", reason="DVC has no S3: the environment is older than pyproject.toml")
-    project = Project(shutil.copytree(finished.folder, tmp_path / "project", symlinks=True))
+    project = Project(shutil.copytree(finished.folder, tmp_path / "project", symlinks=True), finished.warm)
     project.dvc("remote", "add", "--default", "store", "s3://bucket/store")
     project.commit()
     project.dvc("push")
 
     def clone(name):
         project.command("git", "clone", "--quiet", ".", str(tmp_path / name))
-        return Project(tmp_path / name)
+        return Project(tmp_path / name, finished.warm)
 
     return clone
 
