@@ -6,6 +6,7 @@ come back, and the scratch folder, so that a training goes on elsewhere from the
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -164,8 +165,9 @@ def cluster_at(where: str, jobs: int | None) -> Iterator[tuple[str, int]]:
         from dask_jobqueue import SLURMCluster
     except ModuleNotFoundError:
         raise UserError(NOT_INSTALLED) from None
+    logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a lost worker it is said here
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), SLURMCluster() as cluster:
-        cluster.scale(jobs=jobs)
+        cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)  # a job whose time is over is replaced
         yield cluster.scheduler_address, jobs
 
 
