@@ -72,6 +72,11 @@ class Toy:
         for command in (["git", "init", "-q"], ["dvc", "init", "-q"]):
             subprocess.run(command, cwd=folder, env=self.environment(), check=True)
 
+    def keep_run_a(self):
+        """Leave out the other runs."""
+        (self.folder / "params.yaml").write_text(PARAMS[: PARAMS.index("  b: ")])
+        (self.folder / "dvc.yaml").write_text(PIPELINE.replace("lens_a, lens_b, lens_c", "lens_a"))
+
     def environment(self, **extra):
         return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", **extra}
 
