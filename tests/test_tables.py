@@ -14,8 +14,8 @@ class Effect:
     layer: Int8
     strength: float | None
     steps: Int32
-    effect: Measured
-    error: Measured | None
+    effect: Measured[float]
+    error: Measured[float] | None
 
 
 ROWS = [Effect("a", 1, None, 10, 0.5, None), Effect("a", 1, 0.1, 10, 0.25, 0.0), Effect("b", 1, None, 10, -1.0, 2.0)]

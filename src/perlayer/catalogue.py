@@ -33,7 +33,7 @@ class CatalogueRow:
     counts: bool
     baseline: str | None
     weighting: str | None
-    total: Measured | None
+    total: Measured[float] | None
     weighted_layers: Int16 | None
     schedule: str | None
     schedule_kind: str | None
@@ -50,11 +50,11 @@ class CatalogueRow:
     left_out: str | None
     steps: Int32 | None = None  # from here on what its results say
     tokens: Int64 | None = None
-    backbone_parameters: Measured | None = None
-    final_loss: Measured | None = None
-    val_loss: Measured | None = None
-    val_bits_per_byte: Measured | None = None
-    ema_loss: Measured | None = None
+    backbone_parameters: Measured[float] | None = None
+    final_loss: Measured[float] | None = None
+    val_loss: Measured[float] | None = None
+    val_bits_per_byte: Measured[float] | None = None
+    ema_loss: Measured[float] | None = None
 
 
 def parse_runs(params: Mapping[str, Any]) -> list[Run]:

@@ -27,7 +27,7 @@ class LayerNumber:
     ahead: Int8
     split: str
     metric: str
-    value: Measured
+    value: Measured[float]
 
 
 @dataclass(frozen=True)

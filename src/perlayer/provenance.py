@@ -21,6 +21,7 @@ from perlayer.store import MANIFEST, read_manifest, set_about
 
 PIPELINE = Path("dvc.yaml")
 RESULTS = "metrics/"
+ANALYSES = f"{RESULTS}analyses"
 VARIABLE = re.compile(r"\$\{([^}]+)\}")
 
 
@@ -35,13 +36,7 @@ class Declaration:
 
 def declared(stage: str, arguments: Sequence[str], params: Mapping[str, Any]) -> Declaration:
     """What dvc.yaml declares of `python stages/STAGE.py ARGUMENTS`; nothing where it has no such stage."""
-    try:
-        said = yaml.load(PIPELINE.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        definition = said["stages"].get(stage)
-    except FileNotFoundError:
-        return Declaration([], [], [])
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
-        raise UserError(f"{PIPELINE}: expected the stages of the pipeline") from None
+    definition = _stages().get(stage)
     if definition is None:
         return Declaration([], [], [])
     template = definition.get("do", definition)
@@ -58,6 +53,29 @@ def declared(stage: str, arguments: Sequence[str], params: Mapping[str, Any]) ->
     )
     rungs = [_get(params, f"{key}.rung") for key in keys if key.startswith("runs.")]
     return Declaration(deps, [*keys, *(f"rungs.{rung}" for rung in rungs if rung is not None)], outs)
+
+
+def analyses() -> dict[str, str]:
+    """The stages that read finished models, and the key of params.yaml that names the models each of them reads.
+
+    Such a stage leaves its tables in `metrics/analyses/STAGE/NAME/`.
+    """
+    return {
+        stage: VARIABLE.fullmatch(definition["foreach"])[1]
+        for stage, definition in _stages().items()
+        if any(str(out).startswith(f"{ANALYSES}/{stage}/") for out in definition.get("do", {}).get("outs", ()))
+    }
+
+
+def _stages() -> dict[str, Any]:
+    """The stages of dvc.yaml by name; none where there is no such file."""
+    try:
+        said = yaml.load(PIPELINE.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return dict(said["stages"])
+    except FileNotFoundError:
+        return {}
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, UnicodeDecodeError):
+        raise UserError(f"{PIPELINE}: expected the stages of the pipeline") from None
 
 
 def _resolved(entries: Sequence[str | Mapping[str, Any]], variables: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Parquet tables: a kind of row is a frozen dataclass, whose annotations say the columns and what is checked of them.
 
-Columns annotated `Measured` hold what was measured, finite numbers; the others together say of what, and no two rows
-say the same. A column may be null where its annotation says `| None`.
+Columns annotated `Measured` hold what was measured, numbers among it finite; the others together say of what, and no
+two rows say the same. A column may be null where its annotation says `| None`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,8 @@ Int8 = Annotated[int, "int8"]
 Int16 = Annotated[int, "int16"]
 Int32 = Annotated[int, "int32"]
 Int64 = Annotated[int, "int64"]
-Measured = Annotated[float, "measured"]
+MEASURED = "measured"
+Measured = Annotated[TypeVar("T"), MEASURED]
 _TYPES = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
 
 
@@ -52,14 +53,19 @@ def _column(name: str, hint: Any) -> Column:
         (hint,) = (part for part in typing.get_args(hint) if part is not type(None))
     if typing.get_origin(hint) is not Annotated:
         return Column(name, _TYPES[hint], optional, measured=False)
-    _, said = typing.get_args(hint)
-    measured = said == "measured"
-    return Column(name, pa.float64() if measured else pa.type_for_alias(said), optional, measured)
+    kind, *said = typing.get_args(hint)
+    aliases = [pa.type_for_alias(alias) for alias in said if alias != MEASURED]
+    return Column(name, *(aliases or [_TYPES[kind]]), optional, measured=MEASURED in said)
 
 
 def schema_of(kind: type) -> pa.Schema:
     """The schema of the tables of a kind of row."""
     return pa.schema([(column.name, column.type) for column in columns_of(kind)])
+
+
+def order_of(kind: type) -> str:
+    """The order of rows, as SQL has it: by what they are of, column by column."""
+    return ", ".join(f"{column.name} NULLS FIRST" for column in columns_of(kind) if not column.measured)
 
 
 def empty_table(kind: type) -> pa.Table:
@@ -140,7 +146,7 @@ def require_fit(kind: type, table: pa.Table, where: str) -> None:
         values = table[column.name]
         if not column.optional and values.null_count:
             raise UserError(f"{where}: {column.name}: expected a value in each row, found {values.null_count} without")
-        if column.measured:
+        if column.measured and pa.types.is_floating(column.type):
             bad = compute.fill_null(compute.invert(compute.is_finite(values)), False)
             if compute.any(bad).as_py():
                 row = table.filter(bad).slice(0, 1).to_pylist()[0]

@@ -49,7 +49,7 @@ def tune(tmp_path, small_shards):
             tmp_path / into / "metrics",
             Machine(**{"device": "cpu", "checkpoint_steps": 2, **machine}),
         )
-        return parquet.read_table(tmp_path / into / "metrics/mine/tuned_lens.parquet").to_pylist()
+        return parquet.read_table(tmp_path / into / "metrics/mine/layers.parquet").to_pylist()
 
     return tune
 

@@ -18,7 +18,7 @@ from perlayer.comparison import Rule
 from perlayer.params import load
 from perlayer.questions.claims import write_claims
 from perlayer.questions.question import Question
-from perlayer.store import fresh_folder
+from perlayer.store import fresh_folder, set_about
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
 
@@ -285,16 +285,18 @@ def validation(runs: dict[str, dict[str, Any]]) -> list[pd.DataFrame]:
     return tables
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as the one file of the folder that a stage leaves."""
-    with fresh_folder(path.parent) as folder:
-        table.to_parquet(folder / path.name, index=False)
+def write_tables(folder: Path, tables: dict[str, pd.DataFrame], size: str) -> None:
+    """Write tables as a stage leaves them, NAME.parquet each, with a manifest that says of which size they are."""
+    with fresh_folder(folder) as fresh:
+        for name, table in tables.items():
+            table.to_parquet(fresh / f"{name}.parquet", index=False)
+    set_about(folder, {"params": {"size": size}})
 
 
 def write(metrics_dir: Path, runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> None:
     """Write the results of `runs` as training would."""
     for run, definition in runs.items():
-        write_table(metrics_dir / "runs" / run / "layers.parquet", layer_metrics(run, definition, size))
+        write_tables(metrics_dir / "runs" / run, {"layers": layer_metrics(run, definition, size)}, size)
 
 
 def held_out(definition: dict[str, Any], layer: int) -> float:
@@ -422,10 +424,14 @@ def routing(run: str, size: str = "nano") -> pd.DataFrame:
     return table.astype(types)[["run", "size", *DISSECTION]]
 
 
-def write_analyses(metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame]) -> None:
-    """Write tables by stage and name as those stages would."""
+def write_analyses(
+    metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame | dict[str, pd.DataFrame]], size: str = "nano"
+) -> None:
+    """Write tables by stage and name as those stages would: several by name, or that of per-layer metrics."""
     for (stage, name), table in tables.items():
-        write_table(metrics_dir / "analyses" / stage / name / f"{stage}.parquet", table)
+        if isinstance(table, pd.DataFrame):
+            table = {"dissections" if "analysis" in table else "layers": table}
+        write_tables(metrics_dir / "analyses" / stage / name, table, size)
 
 
 @functools.cache

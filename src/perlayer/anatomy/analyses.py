@@ -77,7 +77,7 @@ def write_outs(
             raise UserError(f"{name}: {weight}: expected finite weights, found nan or infinity; nothing was written")
     found = anatomize(decoder, seed, settings, confidence, shards)
     with fresh_folder(metrics / name) as folder:
-        write_table(DissectionNumber, dissections_table(name, size, found), folder / "anatomy.parquet")
+        write_table(DissectionNumber, dissections_table(name, size, found), folder / "dissections.parquet")
 
 
 def anatomize(

@@ -91,7 +91,7 @@ def dissect_to(
     found = {**dissect(decoder, tokens, settings), "depth_by_group": by_group}
     words = token_words(windows(tokens, settings.texts), tokenizer)
     with fresh_folder(destination) as folder:
-        write_table(DissectionNumber, dissections_table(name, size, found, words), folder / "depth.parquet")
+        write_table(DissectionNumber, dissections_table(name, size, found, words), folder / "dissections.parquet")
 
 
 def dissect(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> dict[str, list[Number]]:

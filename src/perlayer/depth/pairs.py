@@ -43,4 +43,6 @@ def map_pair(
     text = MappedText(fit, choose=held_out[::2], measure=held_out[1::2])
     numbers = measure_linear_maps(source, target, text, settings.sequences_at_once(fit.shape[1]))
     with fresh_folder(metrics / name) as folder:
-        write_table(DissectionNumber, dissections_table(name, size, {"linear_maps": numbers}), folder / "maps.parquet")
+        write_table(
+            DissectionNumber, dissections_table(name, size, {"linear_maps": numbers}), folder / "dissections.parquet"
+        )

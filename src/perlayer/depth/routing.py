@@ -45,7 +45,7 @@ def read_run(
     rows = held_out_rows(shards, settings.sequences)
     found = {ANALYSIS: read_routing(decoder, rows)}
     with fresh_folder(metrics / run) as folder:
-        write_table(DissectionNumber, dissections_table(run, size, found), folder / "routing.parquet")
+        write_table(DissectionNumber, dissections_table(run, size, found), folder / "dissections.parquet")
 
 
 def read_routing(decoder: Decoder, rows: Tensor) -> list[Number]:

@@ -45,7 +45,10 @@ class DissectionNumber:
     position: Int32 | None
     token: str | None
     strength: float | None
-    value: Measured
+    value: Measured[float]
+
+
+TABLES: dict[str, type] = {}
 
 
 def dissections_table(

@@ -28,4 +28,4 @@ def read_run(
     decoder = load_model(models / run).freeze().to(device)
     table = layers_table(run, size, 0, lens_series(decoder, LogitLens(), rows))
     with fresh_folder(metrics / run) as folder:
-        write_table(LayerNumber, table, folder / "logit_lens.parquet")
+        write_table(LayerNumber, table, folder / "layers.parquet")

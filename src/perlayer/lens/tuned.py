@@ -43,4 +43,4 @@ def tune_run(
         with fresh_folder(lenses / run) as folder:
             save_lens(folder, tuned.lens, decoder)
         with fresh_folder(metrics / run) as folder:
-            write_table(LayerNumber, table, folder / "tuned_lens.parquet")
+            write_table(LayerNumber, table, folder / "layers.parquet")

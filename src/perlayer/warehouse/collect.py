@@ -15,34 +15,15 @@ from perlayer.comparison import Rule
 from perlayer.depth.settings import parse_pairs
 from perlayer.errors import UserError
 from perlayer.params import parse
-from perlayer.provenance import different_params, different_sources
-from perlayer.store import MANIFEST, fresh_folder, read_manifest, replace_text, verified, verified_files
-from perlayer.tables import read_table, write_table
+from perlayer.provenance import analyses, different_params, different_sources
+from perlayer.store import MANIFEST, fresh_folder, read_manifest, replace_text, verified_files
+from perlayer.tables import columns_of, read_table, write_table
 from perlayer.warehouse import database
 from perlayer.warehouse.headline import headline
-from perlayer.warehouse.tables import TABLES, LeftOut, PairOfRuns
+from perlayer.warehouse.tables import TABLES, LeftOut, PairOfRuns, order
 
 SET_ASIDE = Path(".perlayer/set_aside")
 SHOWN = 3  # differences that are told of results that are left out
-
-# The stages that read finished models, and where params.yaml names the models each of them reads: a list of names, or
-# a mapping of them. A stage leaves one table in analyses/STAGE/NAME/.
-ANALYSES = {
-    "retrain_heads": "retrain_heads.runs",
-    "lens": "runs",
-    "tuned_lens": "lens.tuned",
-    "published_lens": "published",
-    "routing": "routing.runs",
-    "depth": "depth.runs",
-    "depth_maps": "depth_maps",
-    "published_depth": "published",
-    "anatomy": "anatomy.runs",
-    "published_anatomy": "published",
-}
-# Those whose table is one of dissections, not of per-layer metrics.
-DISSECTING = ("routing", "depth", "depth_maps", "published_depth", "anatomy", "published_anatomy")
-PUBLISHED = "published"  # the size of a published model, and the section that names them
-NAMING = (PUBLISHED, "depth_maps")  # sections that name what is read themselves: published models, pairs of runs
 
 # What the end of a run says of it: the last layer, which has the head.
 RESULTS = """
@@ -80,7 +61,7 @@ def collect(
     Results that were made with other params than `params` are left out, as are those made from another text or other
     prompts than there are now, and readings of another training of a run; the table `left_out` says so.
 
-    That is layers.parquet in `metrics_dir`/runs/RUN, and the one table in each `metrics_dir`/analyses/STAGE/NAME. The
+    That is layers.parquet in `metrics_dir`/runs/RUN, and each TABLE.parquet in `metrics_dir`/analyses/STAGE/NAME. The
     tables of the warehouse are sorted, so the same results give the same bytes. What has no results at the current size
     is absent, which is no error.
 
@@ -101,23 +82,28 @@ def collect(
     results = [metrics_dir / "analyses" / stage / name for stage, names in models.items() for name in names]
     sources = current_sources(map(Path, data), results)
 
-    def load(table: str, path: Path, stage: str, name: str, size: str) -> bool:
-        about = about_of(path.parent)
-        reason = difference(about, params, sources, size == PUBLISHED)
+    def load(folder: Path, pattern: str, stage: str, name: str) -> bool:
+        """Insert the tables of results; False where there are none of this size, or they are left out."""
+        about = about_of(folder)
+        if about.get("params", {}).get("size", params["size"]) != params["size"]:
+            return False
+        reason = difference(about, params, sources)
         if reason is not None:
             left_out[stage, name] = reason
-        if reason is not None or not _load(connection, table, path, name, size):
             return False
-        for folder, identity in about.get("made_from", {}).items():
-            sources.setdefault(folder, identity)
-        return True
+        tables = verified_files(folder, pattern) if folder.exists() else []
+        for path in tables:
+            _load(connection, path, name)
+        for made_from, identity in about.get("made_from", {}).items():
+            sources.setdefault(made_from, identity)
+        return bool(tables)
 
     present = set()
     for run in parse_runs(params):
-        path = metrics_dir / "runs" / run.name / "layers.parquet"
-        if load("layer_metrics", path, "train", run.name, run.size(params["size"])):
+        folder = metrics_dir / "runs" / run.name
+        if load(folder, "layers.parquet", "train", run.name):
             present.add(run.name)
-        sources |= trained_models(path.parent, run.name in present)
+        sources |= trained_models(folder, run.name in present)
         if run.name not in present and ("train", run.name) not in left_out:
             absent.append(run.name)
     reasons = {name: reason for (stage, name), reason in left_out.items() if stage == "train"}
@@ -128,18 +114,16 @@ def collect(
     connection.execute(RESULTS)  # before the analyses bring steps and tokens of their own
 
     for stage, names in models.items():
-        size = PUBLISHED if ANALYSES[stage] == PUBLISHED else params["size"]
-        table = "dissections" if stage in DISSECTING else "layer_metrics"
         folder = metrics_dir / "analyses" / stage
-        missing = [name for name in names if not load(table, _only_table(folder / name), stage, name, size)]
+        missing = [name for name in names if not load(folder / name, "*.parquet", stage, name)]
         missing = [name for name in missing if (stage, name) not in left_out]
         if missing:
             absent_analyses[stage] = missing
 
     database.insert(connection, "left_out", [LeftOut(*key, reason) for key, reason in left_out.items()])
     with fresh_folder(warehouse_dir) as folder:
-        for name, table in TABLES.items():
-            write_table(table.rows, database.described(connection, name, table.order), folder / f"{name}.parquet")
+        for name, kind in TABLES.items():
+            write_table(kind, database.described(connection, name, order(name)), folder / f"{name}.parquet")
     replace_text(warehouse_dir.with_name("headline.json"), json.dumps(headline(connection), indent=2) + "\n")
     return Absent(absent, absent_analyses, left_out)
 
@@ -188,18 +172,13 @@ def about_of(results: Path) -> Mapping[str, Any]:
     return read_manifest(results).about if (results / MANIFEST).exists() else {}
 
 
-def difference(
-    about: Mapping[str, Any], params: Mapping[str, Any], sources: Mapping[str, str], any_size: bool
-) -> str | None:
-    """How results differ from what is compared; None where they do not, or are absent: those of another size.
+def difference(about: Mapping[str, Any], params: Mapping[str, Any], sources: Mapping[str, str]) -> str | None:
+    """How results differ from what is compared; None where they do not.
 
     Args:
         about: what the manifest of the results says of them.
         sources: the identities of data and models that results are to be made from, by folder.
-        any_size: whether they belong to no size, and so are absent at none.
     """
-    if not any_size and about.get("params", {}).get("size", params["size"]) != params["size"]:
-        return None
     differences = different_params(about, params)
     others = different_sources(about, sources)
     differences += [f"made from other {', '.join(others)}"] if others else []
@@ -209,13 +188,15 @@ def difference(
 
 
 def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The models that params.yaml names for each stage of `ANALYSES`, in order of name; a section may be missing.
+    """The models that params.yaml names for each stage that reads finished ones, in order of name.
+
+    A list names runs; a mapping other than that of all runs gives names of its own, to pairs or to published models.
 
     Raises:
-        UserError: no names stand there, one of them is no run, or a published model or a pair has the name of a run.
+        UserError: no names stand there, one of a list is no run, or one of a mapping is.
     """
     models = {}
-    for stage, where in ANALYSES.items():
+    for stage, where in analyses().items():
         found: Any = params
         for part in where.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
@@ -223,11 +204,11 @@ def analysed(params: Mapping[str, Any]) -> dict[str, list[str]]:
         names = found.keys() if isinstance(found, Mapping) else found
         if not isinstance(found, (list, Mapping)) or not all(isinstance(name, str) for name in names):
             raise UserError(f"params.yaml: {where}: expected names, found {found!r}")
+        naming = isinstance(found, Mapping) and found is not params["runs"]
         for name in names:
-            if where in NAMING and name in params["runs"]:
-                raise UserError(f"params.yaml: {where}: expected names that no run has, found {name!r}")
-            if where not in NAMING and name not in params["runs"]:
-                raise UserError(f"params.yaml: {where}: expected names of runs, found {name!r}")
+            if naming == (name in params["runs"]):
+                expected = "names that no run has" if naming else "names of runs"
+                raise UserError(f"params.yaml: {where}: expected {expected}, found {name!r}")
         models[stage] = sorted(set(names))
     return models
 
@@ -242,24 +223,13 @@ def pairs(params: Mapping[str, Any]) -> list[PairOfRuns]:
     return [PairOfRuns(name, pair.source, pair.target) for name, pair in sorted(found.items())]
 
 
-def _only_table(folder: Path) -> Path:
-    """The parquet file of a folder, whatever its name; one that does not exist when there is none."""
-    files = verified_files(folder, "*.parquet") if folder.exists() else []
-    if len(files) > 1:
-        raise UserError(f"{folder}: expected one parquet file, found {', '.join(file.name for file in files)}")
-    return files[0] if files else folder / "absent.parquet"
-
-
-def _load(connection: duckdb.DuckDBPyConnection, table: str, path: Path, run: str, size: str) -> bool:
-    """Insert the rows of one run or published model; False when there are none at this size."""
-    if not path.exists():
-        return False
-    rows = read_table(TABLES[table].rows, verified(path))
-    owners = sorted((row["run"], row["size"]) for row in rows.group_by(["run", "size"]).aggregate([]).to_pylist())
-    if len(owners) != 1 or owners[0][0] != run:
-        names = ", ".join(f"{owner} at size {owner_size}" for owner, owner_size in owners) or "no rows"
-        raise UserError(f"{path}: expected the rows of run {run} alone, found {names}")
-    if owners[0][1] != size:
-        return False
+def _load(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
+    """Insert the rows of one run, published model or pair into the table that the file is named after."""
+    table = "layer_metrics" if path.stem == "layers" else path.stem
+    if table not in TABLES:
+        raise UserError(f"{path}: expected the name of a table of the warehouse, found {path.stem}")
+    rows = read_table(TABLES[table], path)
+    owners = rows[columns_of(TABLES[table])[0].name].unique().to_pylist()
+    if owners != [name] and (table != path.stem or owners):
+        raise UserError(f"{path}: expected the rows of {name} alone, found {', '.join(map(str, owners)) or 'no rows'}")
     database.insert(connection, table, rows)
-    return True

@@ -36,6 +36,11 @@ def sql(name: str) -> str:
     return (SQL / f"{name}.sql").read_text(encoding="utf-8")
 
 
+def meanings() -> str:
+    """What tables and their columns mean, as SQL: `sql/tables/TABLE.sql` of each."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((SQL / "tables").glob("*.sql")))
+
+
 def quoted(text: str | Path) -> str:
     """`text` as an SQL literal, for statements that take no parameters."""
     return "'" + str(text).replace("'", "''") + "'"
@@ -141,11 +146,11 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     from perlayer.tables import empty_table
     from perlayer.warehouse.tables import TABLES
 
-    for name, table in TABLES.items():
-        connection.register("incoming", empty_table(table.rows))
+    for name, kind in TABLES.items():
+        connection.register("incoming", empty_table(kind))
         connection.execute(f"CREATE TABLE {name} AS FROM incoming")
         connection.unregister("incoming")
-    connection.execute(sql("tables"))
+    connection.execute(meanings())
 
 
 def insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | Sequence[Any]) -> None:
@@ -157,11 +162,10 @@ def insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | Se
     import pyarrow as pa
 
     from perlayer.tables import table_of
-    from perlayer.warehouse.tables import TABLES
+    from perlayer.warehouse.tables import TABLES, order
 
-    kind, order = TABLES[name]
-    connection.register("incoming", rows if isinstance(rows, pa.Table) else table_of(kind, rows))
-    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming ORDER BY {order}")
+    connection.register("incoming", rows if isinstance(rows, pa.Table) else table_of(TABLES[name], rows))
+    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming ORDER BY {order(name)}")
     connection.unregister("incoming")
 
 
@@ -176,7 +180,7 @@ def described(connection: duckdb.DuckDBPyConnection, name: str, order: str = "AL
 def all_views(further: Mapping[str, str]) -> dict[str, str]:
     """The views of the warehouse and further ones, each after those that it reads."""
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(SQL.glob("*.sql"))} | dict(further)
-    texts = {name: text for name, text in texts.items() if name not in ("tables", "macros")}
+    texts = {name: text for name, text in texts.items() if name != "macros"}
     reads = {
         name: sorted({read for found in READ.findall(text) for read in found if read in texts and read != name})
         for name, text in texts.items()
@@ -193,7 +197,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, views: Mapping[str, str]
 def _fingerprint(warehouse_dir: Path, views: Mapping[str, str], made_from: str) -> str:
     """A hash of all that the database is made from."""
     digest = hashlib.blake2b(digest_size=16)
-    for text in (duckdb.__version__, sql("tables"), sql("macros"), *views.values(), made_from):
+    for text in (duckdb.__version__, meanings(), sql("macros"), *views.values(), made_from):
         digest.update(hashlib.blake2b(text.encode()).digest())
     if not (warehouse_dir / MANIFEST).exists():
         raise UserError(f"{warehouse_dir}: no such folder; `make repro` makes it, `dvc pull` brings what was pushed")

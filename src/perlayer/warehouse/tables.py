@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from perlayer.anatomy.tables import TABLES as ANATOMY_TABLES
 from perlayer.catalogue import CatalogueRow
 from perlayer.comparison import Rule
+from perlayer.depth.tables import TABLES as DEPTH_TABLES
 from perlayer.depth.tables import DissectionNumber
 from perlayer.layer_metrics import LayerNumber
+from perlayer.tables import order_of
 
 
 @dataclass(frozen=True)
@@ -29,22 +31,20 @@ class LeftOut:
     reason: str
 
 
-class Table(NamedTuple):
-    """A table of the warehouse."""
-
-    rows: type
-    order: str  # of rows everywhere: sums of the same numbers in another order differ in their last digits
-
-
-TABLES = {
-    "runs": Table(CatalogueRow, "run"),
-    "layer_metrics": Table(LayerNumber, "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"),
-    "dissections": Table(
-        DissectionNumber,
-        "run, analysis, metric, stat, layer, sublayer, other_layer NULLS FIRST, text NULLS FIRST, "
-        "position NULLS FIRST, strength NULLS FIRST",
-    ),
-    "pairs": Table(PairOfRuns, "pair"),
-    "left_out": Table(LeftOut, "stage, name"),
-    "rule": Table(Rule, "confidence"),
+TABLES: dict[str, type] = {
+    "runs": CatalogueRow,
+    "layer_metrics": LayerNumber,
+    "dissections": DissectionNumber,
+    **DEPTH_TABLES,
+    **ANATOMY_TABLES,
+    "pairs": PairOfRuns,
+    "left_out": LeftOut,
+    "rule": Rule,
 }
+
+
+def order(table: str) -> str:
+    """The order of the rows of a table everywhere: sums of the same numbers in another order differ in their digits."""
+    if table == "layer_metrics":  # queries ask for few metrics of all steps
+        return "run, metric, split, readout, ahead, layer, other_layer NULLS FIRST, step"
+    return order_of(TABLES[table])

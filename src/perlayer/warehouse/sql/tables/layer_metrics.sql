@@ -1,0 +1,12 @@
+COMMENT ON TABLE layer_metrics IS 'One row a number: what one run gave at one step, layer and readout';
+COMMENT ON COLUMN layer_metrics.run IS 'The run, or the published model, which has no row in runs';
+COMMENT ON COLUMN layer_metrics.size IS 'The recipe it follows; published for a published model';
+COMMENT ON COLUMN layer_metrics.step IS 'The update of what was trained, the run or the readout that reads it finished, from 1: losses of train are taken before it, of val after it; 0 is before any';
+COMMENT ON COLUMN layer_metrics.tokens IS 'What had been trained on by then: by the run, or by the readout that reads it finished';
+COMMENT ON COLUMN layer_metrics.layer IS 'The layer, from 1; 0 is the embedding';
+COMMENT ON COLUMN layer_metrics.other_layer IS 'The second layer of a pair, else null. Of gradients: the layer over whose parameters they are taken, null for all layers';
+COMMENT ON COLUMN layer_metrics.readout IS 'What turned the residual stream into logits. In training: probe, separate, shared or shared_stop_gradient, and head at the last layer, multi_token for a later token read by the modules of multi-token prediction; counterfactual for gradients of losses that train no layer, read by the final norm and head; of the finished model: retrained, logit_lens or tuned_lens, at every layer';
+COMMENT ON COLUMN layer_metrics.ahead IS '1 for the next token, 2 for the one after';
+COMMENT ON COLUMN layer_metrics.split IS 'train or val, which is held-out text';
+COMMENT ON COLUMN layer_metrics.metric IS 'What was measured. Training: loss, bits_per_byte, parameters, ema_loss, and of growth training compute (what an update costs from this step on, over one of the whole model). Gradients, over the parameters of the layers: gradient_norm, gradient_cosine (with the gradient of the final loss), and at the last layer summed_gradient_norm and summed_gradient_cosine (of the sum over the losses below). Retrained: loss, change (held-out loss after minus before). Lenses: loss, kl_final_lens = KL(final output || lens), kl_lens_final = KL(lens || final output), top5_overlap, argmax_agreement, entropy, sample_kl_final_lens (on the sample that chose the checkpoint). Their NAME_standard_error is over held-out sequences, evaluated_tokens how many targets were read';
+COMMENT ON COLUMN layer_metrics.value IS 'The number; losses, divergences and entropies in nats per token';
