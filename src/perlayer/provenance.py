@@ -59,7 +59,12 @@ def analyses() -> dict[str, str]:
     """The stages that read finished models, and the key of params.yaml that names the models each of them reads.
 
     Such a stage leaves its tables in `metrics/analyses/STAGE/NAME/`.
+
+    Raises:
+        UserError: there is no dvc.yaml, or it cannot be read.
     """
+    if not PIPELINE.exists():
+        raise UserError(f"{PIPELINE}: no such file; run this from the root of the project")
     return {
         stage: VARIABLE.fullmatch(definition["foreach"])[1]
         for stage, definition in _stages().items()

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,7 @@ def read_by(name, arguments, monkeypatch, tmp_path):
     params = load(ROOT / "params.yaml")
     if arguments == ["theirs"]:
         params["published"] = {"theirs": {"path": "folder"}}
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "stages")
     monkeypatch.delitem(sys.modules, "_run", raising=False)

@@ -99,7 +99,7 @@ def analyses(some: dict[str, dict]) -> dict[tuple[str, str], pd.DataFrame]:
 def write(metrics_dir, some: dict[str, dict]) -> None:
     """Write the results of some runs and their lenses as those stages would."""
     for run, definition in some.items():
-        made_up.write_table(metrics_dir / "runs" / run / "layers.parquet", layer_metrics(run, definition))
+        made_up.write_tables(metrics_dir / "runs" / run, {"layers": layer_metrics(run, definition)})
     made_up.write_analyses(metrics_dir, analyses(some))
 
 

@@ -285,7 +285,7 @@ def validation(runs: dict[str, dict[str, Any]]) -> list[pd.DataFrame]:
     return tables
 
 
-def write_tables(folder: Path, tables: dict[str, pd.DataFrame], size: str) -> None:
+def write_tables(folder: Path, tables: dict[str, pd.DataFrame], size: str = "nano") -> None:
     """Write tables as a stage leaves them, NAME.parquet each, with a manifest that says of which size they are."""
     with fresh_folder(folder) as fresh:
         for name, table in tables.items():
@@ -424,13 +424,18 @@ def routing(run: str, size: str = "nano") -> pd.DataFrame:
     return table.astype(types)[["run", "size", *DISSECTION]]
 
 
+def per_layer(table: pd.DataFrame) -> bool:
+    """Whether a table is one of per-layer metrics."""
+    return "analysis" not in table
+
+
 def write_analyses(
     metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame | dict[str, pd.DataFrame]], size: str = "nano"
 ) -> None:
     """Write tables by stage and name as those stages would: several by name, or that of per-layer metrics."""
     for (stage, name), table in tables.items():
         if isinstance(table, pd.DataFrame):
-            table = {"dissections" if "analysis" in table else "layers": table}
+            table = {"layers" if per_layer(table) else "dissections": table}
         write_tables(metrics_dir / "analyses" / stage / name, table, size)
 
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -8,8 +9,7 @@ import pytest
 
 from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
-from perlayer.store import fresh_folder
-from perlayer.warehouse.collect import DISSECTING, collect, set_aside
+from perlayer.warehouse.collect import collect, set_aside
 from perlayer.warehouse.tables import TABLES
 
 SOME = {run: made_up.RUNS[run] for run in ("baseline", "probes", "separate")}
@@ -39,7 +39,7 @@ def test_runs_say_what_params_say_and_how_the_runs_ended(warehouse_dir):
 
 def test_every_row_arrives(warehouse_dir):
     runs = [made_up.layer_metrics(run, definition) for run, definition in made_up.RUNS.items()]
-    read_by_lenses_or_heads = [table for (stage, _), table in made_up.analyses().items() if stage not in DISSECTING]
+    read_by_lenses_or_heads = [table for table in made_up.analyses().values() if made_up.per_layer(table)]
     rows = pd.concat([*runs, *read_by_lenses_or_heads])
     columns = list(rows.columns)
     expected = rows.sort_values(columns).reset_index(drop=True).astype({"other_layer": "float64"})
@@ -48,7 +48,7 @@ def test_every_row_arrives(warehouse_dir):
 
 
 def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
-    rows = pd.concat([table for (stage, _), table in made_up.analyses().items() if stage in DISSECTING])
+    rows = pd.concat([table for table in made_up.analyses().values() if not made_up.per_layer(table)])
     columns = ["run", "size", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
@@ -95,7 +95,7 @@ def test_pairs_say_which_runs_they_are_of(warehouse_dir, gather):
 
 def test_dissections_at_another_size_are_absent(tmp_path):
     made_up.write(tmp_path, SOME)
-    made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate", "smoke")})
+    made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate")}, "smoke")
     absent = collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
     assert absent.analyses["routing"] == ["separate"]
     assert read(tmp_path / "warehouse", "dissections").empty  # a table all the same
@@ -116,7 +116,7 @@ def test_results_at_a_rung_belong_to_the_size_that_it_stands_beside(tmp_path):
     plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
     runs = {"baseline": plain, "narrow_plain": {**plain, "rung": "narrow"}}
     made_up.write(tmp_path, {"baseline": plain})
-    made_up.write(tmp_path, {"narrow_plain": plain}, size="nano_narrow")
+    made_up.write(tmp_path, {"narrow_plain": plain})
 
     def gathered(size):
         params = {**made_up.params(runs, size), "rungs": {"narrow": {"model": {"layers": 2}}}}
@@ -134,7 +134,7 @@ def test_absent_analyses_are_named_and_no_error(tmp_path):
     made_up.write(tmp_path, SOME)
     some = {key: tables[key] for key in (("lens", "probes"), ("retrain_heads", "separate"), ("tuned_lens", "separate"))}
     made_up.write_analyses(tmp_path, some)
-    made_up.write_analyses(tmp_path, {("lens", "baseline"): made_up.lens("baseline", "smoke")})
+    made_up.write_analyses(tmp_path, {("lens", "baseline"): made_up.lens("baseline")}, "smoke")
     assert collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse") == (
         [],
         {
@@ -189,14 +189,13 @@ def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
     collect(made_up.params(some), tmp_path / "a", tmp_path / "a/warehouse")
     made_up.write(tmp_path / "b", dict(reversed(some.items())))
     for path in (tmp_path / "b/runs").glob("*/layers.parquet"):
-        made_up.write_table(path, pd.read_parquet(path).sample(frac=1, random_state=1))
+        made_up.write_tables(path.parent, {"layers": pd.read_parquet(path).sample(frac=1, random_state=1)})
     collect(made_up.params(dict(reversed(some.items()))), tmp_path / "b", tmp_path / "b/warehouse")
     analyses = made_up.analyses(some)
     made_up.write_analyses(tmp_path / "a", analyses)
     made_up.write_analyses(
         tmp_path / "b", {key: table.sample(frac=1, random_state=2) for key, table in reversed(analyses.items())}
     )
-    made_up.write_table(tmp_path / "b/analyses/lens/probes/rows.parquet", analyses["lens", "probes"])
     for folder in ("a", "b"):
         collect(made_up.params(some), tmp_path / folder, tmp_path / folder / "warehouse")
     for name in names:
@@ -272,7 +271,7 @@ def damage_rows(table):
         (damage_column, "no readout, value"),
         (damage_value, "layer 6, readout head, ahead 1, split train, metric loss: expected finite numbers, found inf"),
         (damage_repeat, "layer 6, readout head, ahead 1, split train, metric loss: expected one row, found 2"),
-        (damage_owner, "expected the rows of run baseline alone, found another at size nano"),
+        (damage_owner, "expected the rows of baseline alone, found another"),
         (damage_type, "first"),
         (damage_rows, "found no rows"),
     ],
@@ -281,7 +280,7 @@ def test_damaged_results_are_named_in_one_line(tmp_path, damage, said):
     runs = {"baseline": made_up.RUNS["baseline"]}
     made_up.write(tmp_path, runs)
     path = tmp_path / "runs/baseline/layers.parquet"
-    made_up.write_table(path, damage(pd.read_parquet(path)))
+    made_up.write_tables(path.parent, {"layers": damage(pd.read_parquet(path))})
     with pytest.raises(UserError) as error:
         collect(made_up.params(runs), tmp_path, tmp_path / "warehouse")
     assert str(path) in str(error.value) and said in str(error.value) and "\n" not in str(error.value)
@@ -318,13 +317,13 @@ def test_a_wrong_definition_is_named(tmp_path, definition, said):
             lambda table: pd.concat([table, table[table["metric"] == "entropy"].head(1)]),
             "metric entropy: expected one row, found 2",
         ),
-        (damage_owner, "expected the rows of run baseline alone, found another at size nano"),
+        (damage_owner, "expected the rows of baseline alone, found another"),
         (damage_rows, "found no rows"),
     ],
 )
 def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
     made_up.write_analyses(tmp_path, {("lens", "baseline"): damage(made_up.lens("baseline"))})
-    with pytest.raises(UserError, match="analyses/lens/baseline/lens.parquet") as error:
+    with pytest.raises(UserError, match="analyses/lens/baseline/layers.parquet") as error:
         collect(made_up.params({"baseline": made_up.RUNS["baseline"]}), tmp_path, tmp_path / "warehouse")
     assert said in str(error.value) and "\n" not in str(error.value)
 
@@ -341,23 +340,20 @@ def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
             lambda table: pd.concat([table, table[table["metric"] == "least_column_sum"].iloc[[3]]]),
             "metric least_column_sum: expected one row, found 2",
         ),
-        (damage_owner, "expected the rows of run separate alone, found another at size nano"),
-        (damage_rows, "found no rows"),
+        (damage_owner, "expected the rows of separate alone, found another"),
         (lambda table: table.head(1).assign(layer="first"), "expected the types "),
     ],
 )
 def test_damaged_dissections_are_named_in_one_line(tmp_path, damage, said):
     made_up.write_analyses(tmp_path, {("routing", "separate"): damage(made_up.routing("separate"))})
-    with pytest.raises(UserError, match="analyses/routing/separate/routing.parquet") as error:
+    with pytest.raises(UserError, match="analyses/routing/separate/dissections.parquet") as error:
         collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-def test_two_files_where_one_belongs_are_named(tmp_path):
-    with fresh_folder(tmp_path / "analyses/lens/baseline") as folder:
-        for name in ("lens.parquet", "copy.parquet"):
-            made_up.lens("baseline").to_parquet(folder / name, index=False)
-    with pytest.raises(UserError, match="lens/baseline: expected one parquet file, found copy.parquet, lens.parquet"):
+def test_a_file_of_no_table_is_named(tmp_path):
+    made_up.write_analyses(tmp_path, {("lens", "baseline"): {"copy": made_up.lens("baseline")}})
+    with pytest.raises(UserError, match="copy.parquet: expected the name of a table of the warehouse, found copy"):
         collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
 
 
@@ -370,7 +366,7 @@ def test_two_files_where_one_belongs_are_named(tmp_path):
         ("retrain_heads", {"runs": ["nobody"]}, "retrain_heads.runs: expected names of runs, found 'nobody'"),
         ("lens", {"tuned": ["deep_model"]}, "lens.tuned: expected names of runs, found 'deep_model'"),
         ("routing", {"runs": ["nobody"]}, "routing.runs: expected names of runs, found 'nobody'"),
-        ("published", ["probes"], "published: expected names that no run has, found 'probes'"),
+        ("published", {"probes": {}}, "published: expected names that no run has, found 'probes'"),
         ("depth_maps", {"probes": {}}, "depth_maps: expected names that no run has, found 'probes'"),
         ("depth_maps", {"mine": {}}, "depth_maps.mine.from: missing"),
         ("depth_maps", {"mine": "probes"}, "depth_maps.mine: expected a mapping of keys, found 'probes'"),
@@ -391,6 +387,7 @@ def test_a_section_that_is_no_mapping_names_none(tmp_path, value):
 
 
 def test_results_that_nothing_names_are_set_aside_and_what_is_being_written_stays(tmp_path, monkeypatch):
+    shutil.copy("dvc.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     params = made_up.params({"baseline": made_up.RUNS["baseline"]})
     stay = ["metrics/runs/baseline", "metrics/runs/.baseline.partial", "metrics/analyses/lens/baseline"]

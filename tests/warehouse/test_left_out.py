@@ -7,7 +7,6 @@ from pathlib import Path
 import duckdb
 import made_up_depth
 import made_up_results as made_up
-import pandas as pd
 import pytest
 
 from perlayer.provenance import declared, record
@@ -173,17 +172,6 @@ def test_results_on_other_prompts_are_left_out(project):
     project.data(prompts="other")
     project.analyse("depth", "separate", made_up_depth.dissection("separate", "nano"))
     assert project.collect() == {("depth", "baseline"): "made from other data/prompts"}
-
-
-def test_published_models_belong_to_every_size_that_reads_them_alike(project):
-    kinds = [made_up.lens("deep_model", "published", kind) for kind in ("logit_lens", "tuned_lens")]
-    project.analyse("published_lens", "deep_model", pd.concat(kinds, ignore_index=True))
-    smoke = project.but("size", "smoke")
-    smoke["recipes"]["smoke"]["tuned_lens"] = {"steps": 9}
-    assert project.collect(smoke) == {}
-    smoke["recipes"]["smoke"]["tuned_lens"] = {"steps": 3}
-    said = "recipes.smoke.tuned_lens.steps was 9, and params.yaml says 3"
-    assert project.collect(smoke) == {("published_lens", "deep_model"): said}
 
 
 def test_what_no_folder_settles_the_first_result_does(project):
