@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 SQL = resources.files("perlayer.warehouse") / "sql"
 READ = re.compile(r"\b(?:FROM|JOIN|UNPIVOT) +(\w+)|[( ]'(\w+)'")  # what a view reads, by way of a macro, too
 Fill = Callable[[duckdb.DuckDBPyConnection, Path], None]
-# Those that the page asks for dozens of numbers: in a database they are tables, as to plan one takes DuckDB 60 ms.
-WORKED_OUT = ("depth_statistics", "dissected_runs", "supervision", "design_layers")
 
 
 def sql(name: str) -> str:
@@ -264,9 +262,6 @@ def _fill(
         _load(connection, table, warehouse_dir / f"{table}.parquet")
     create_views(connection, views)
     connection.execute("SET threads = 1")  # as whoever asks: the order of a sum decides its last digit
-    for view in WORKED_OUT:
-        connection.execute(f"DROP VIEW {view}")
-        connection.execute(views[view].replace("VIEW", "TABLE"))
     complete(connection)
 
 
