@@ -63,4 +63,4 @@ def _write(tables: list[pa.Table], destination: Path) -> None:
     import pyarrow as pa
 
     with fresh_folder(destination) as folder:
-        write_table(LayerNumber, pa.concat_tables(tables).combine_chunks(), folder / "lenses.parquet")
+        write_table(LayerNumber, pa.concat_tables(tables).combine_chunks(), folder / "layers.parquet")
