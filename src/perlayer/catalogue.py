@@ -10,6 +10,27 @@ from perlayer.algorithms.settings import in_words
 from perlayer.runs import Run, parse_recipe, parse_run
 from perlayer.tables import Int16, Int32, Int64, Measured
 
+# The residual designs that are published side by side, in the order in which they are shown, and variants of them.
+PUBLISHED_DESIGNS = {
+    "sandwich": "Sandwich-LN",
+    "pre_ln": "Pre-LN",
+    "layernorm_scaling": "LayerNorm Scaling",
+    "deepnorm": "DeepNorm",
+    "keel": "KEEL",
+    "hyper_connections": "Hyper-Connections",
+    "mhc": "mHC",
+    "attnres_full": "AttnRes full",
+    "attnres_block": "AttnRes block",
+    "moda": "MoDA",
+}
+OTHER_DESIGNS = {"hyper_connections_static": "Hyper-Connections static", "mhc_lite": "mHC-lite"}
+SETUPS = {
+    "baseline": "baseline",
+    "separate": "separate heads",
+    "shared": "shared head",
+    "shared_stop_gradient": "shared, stop-gradient",
+}
+
 
 @dataclass(frozen=True)
 class CatalogueRow:
@@ -19,8 +40,12 @@ class CatalogueRow:
     size: str
     rung: str | None
     residual: str
+    design: str
+    design_place: Int16
+    published_design: bool
     value_residual: str | None
     readouts: str
+    setup: str
     seed: Int64
     layers: Int16
     full_depth: bool
@@ -28,6 +53,7 @@ class CatalogueRow:
     training: str
     standard: bool
     plain: bool
+    label: str
     seed_group: str
     backbone: str
     counts: bool
@@ -85,6 +111,7 @@ def catalogue(
     """
     runs = parse_runs(params)
     depths = {rung: parse_recipe(params, rung) for rung in {run.rung for run in runs}}
+    named = PUBLISHED_DESIGNS | OTHER_DESIGNS
     rows = []
     for run in runs:
         recipe = depths[run.rung]
@@ -96,8 +123,12 @@ def catalogue(
             size=run.rung or params["size"],
             rung=run.rung,
             residual=run.residual,
+            design=named.get(run.residual, run.residual.replace("_", " ")),
+            design_place=[*named, run.residual].index(run.residual) + 1,
+            published_design=run.residual in PUBLISHED_DESIGNS,
             value_residual=run.value_residual,
             readouts=run.readouts,
+            setup="baseline" if run.readouts in ("none", "probes") else run.readouts,
             seed=run.seed,
             layers=layers,
             full_depth=layers == recipe.model.layers,
@@ -105,6 +136,7 @@ def catalogue(
             training=in_words(changes),
             standard=not changes,
             plain=not changes and run.readouts in ("none", "probes"),
+            label="",
             seed_group=run.name,
             backbone=run.name,
             counts=True,
@@ -114,8 +146,19 @@ def catalogue(
             left_out=(left_out or {}).get(run.name),
             **described,
         )
-        rows.append(row)
+        rows.append(replace(row, label=_label(row)))
     return _with_baselines(_with_groups(rows, {run.name: _setting(run, row) for run, row in zip(runs, rows)}))
+
+
+def _label(row: CatalogueRow) -> str:
+    """Its design, what reads it, its depth and what else changes its training; what is as usual is not said."""
+    parts = {
+        row.design: row.residual != "sandwich",
+        SETUPS[row.setup]: row.setup != "baseline" or row.residual == "sandwich",
+        f"{row.layers} layers": not row.full_depth,
+        row.training: not row.standard,
+    }
+    return ", ".join(part for part, said in parts.items() if said)
 
 
 def _changes(run: Run) -> dict[str, Any]:
