@@ -108,6 +108,12 @@ def write_table(kind: type, table: pa.Table, path: Path) -> None:
     write_parquet(table.cast(schema.with_metadata(said) if said else schema), path)
 
 
+def write_tables(kinds: Mapping[str, type], found: Mapping[str, Iterable[Any]], folder: Path) -> None:
+    """Write rows as TABLE.parquet in a folder, by the name of their table; see `write_table`."""
+    for name, rows in found.items():
+        write_table(kinds[name], table_of(kinds[name], rows), folder / f"{name}.parquet")
+
+
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Write any table as parquet; the same table gives the same bytes."""
     parquet.write_table(table, path, compression="zstd")

@@ -9,13 +9,13 @@ import pyarrow.parquet as parquet
 import pytest
 import torch
 from by_hand import EOS, beside_itself, skipping, tokens_with_ends
+from perlayer.depth.logit_lens import measure_logit_lens
 from tokenizers import Tokenizer
 
 from perlayer.data.batches import read_split
 from perlayer.depth import analyses
 from perlayer.depth import skipping as skipping_module
 from perlayer.depth.contributions import measure_contributions
-from perlayer.depth.logit_lens import measure_logit_lens
 from perlayer.depth.prompt_sets import write_prompt_sets
 from perlayer.depth.settings import DepthSettings, Sums
 from perlayer.depth.skipping import measure_skipping, split_positions
