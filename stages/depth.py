@@ -13,7 +13,6 @@ def depth(params, name):
 
     dissect_run(
         name,
-        params["size"],
         parse(DepthSettings, *recipe(params, "depth")),
         prompts=Path("data/prompts"),
         tokenizer=Path("data/tokenizer"),

@@ -13,7 +13,6 @@ def depth_maps(params, name):
 
     map_pair(
         name,
-        params["size"],
         parse_pair(params, name),
         parse(MapSettings, *recipe(params, "depth_maps")),
         shards=Path("data/shards"),

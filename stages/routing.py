@@ -13,7 +13,6 @@ def routing(params, name):
 
     read_run(
         name,
-        params["size"],
         parse(LensSettings, *recipe(params, "lens")),
         shards=Path("data/shards"),
         models=Path("data/models"),

@@ -52,7 +52,10 @@ def test_a_table_by_columns_is_the_same():
             Effect("a", 2, 0.5, 10, float("nan"), None),
             "run a, layer 2, strength 0.5, steps 10: expected finite numbers",
         ),
-        (Effect("a", 2, None, 10, 0.0, float("inf")), "run a, layer 2, steps 10: expected finite numbers, found inf"),
+        (
+            Effect("a", 2, None, 10, 0.0, float("inf")),
+            "run a, layer 2, steps 10: expected finite numbers, found error inf; nothing was written",
+        ),
         (Effect("a", None, None, 10, 0.0, 0.0), "layer: expected a value in each row, found 1 without"),
     ],
 )

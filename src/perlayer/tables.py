@@ -103,9 +103,18 @@ def write_table(kind: type, table: pa.Table, path: Path) -> None:
     Raises:
         UserError: a measured number is not finite, or a row stands twice; nothing is written then.
     """
-    require_fit(kind, table, path.name)
+    try:
+        require_fit(kind, table, path.name)
+    except UserError as error:
+        raise UserError(f"{error}; nothing was written") from None
     said, schema = table.schema.metadata, schema_of(kind)
     write_parquet(table.cast(schema.with_metadata(said) if said else schema), path)
+
+
+def write_tables(kinds: Mapping[str, type], found: Mapping[str, Iterable[Any]], folder: Path) -> None:
+    """Write rows as TABLE.parquet in a folder, by the name of their table; see `write_table`."""
+    for name, rows in found.items():
+        write_table(kinds[name], table_of(kinds[name], rows), folder / f"{name}.parquet")
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -150,7 +159,8 @@ def require_fit(kind: type, table: pa.Table, where: str) -> None:
             bad = compute.fill_null(compute.invert(compute.is_finite(values)), False)
             if compute.any(bad).as_py():
                 row = table.filter(bad).slice(0, 1).to_pylist()[0]
-                raise UserError(f"{where}: {_place(row, key)}: expected finite numbers, found {row[column.name]}")
+                found = f"{column.name} {row[column.name]}"
+                raise UserError(f"{where}: {_place(row, key)}: expected finite numbers, found {found}")
     # `count_all` counts rows; a column of counts is added to the key
     counted = table.group_by(key, use_threads=False).aggregate([([], "count_all")])
     twice = counted.filter(compute.greater(counted["count_all"], 1))

@@ -5,21 +5,21 @@ from functools import partial
 
 import by_hand
 import numpy as np
-import pyarrow.parquet as parquet
 import pytest
 import torch
 from by_hand import EOS, beside_itself, skipping, tokens_with_ends
 from tokenizers import Tokenizer
 
 from perlayer.data.batches import read_split
-from perlayer.depth import analyses
+from perlayer.depth import analyses, residual_lens
 from perlayer.depth import skipping as skipping_module
 from perlayer.depth.contributions import measure_contributions
-from perlayer.depth.logit_lens import measure_logit_lens
 from perlayer.depth.prompt_sets import write_prompt_sets
+from perlayer.depth.residual_lens import measure_residual_lens
 from perlayer.depth.settings import DepthSettings, Sums
 from perlayer.depth.skipping import measure_skipping, split_positions
-from perlayer.depth.tables import DissectionNumber
+from perlayer.depth.statistics import STATS
+from perlayer.depth.tables import TABLES, ResidualLens
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
@@ -28,7 +28,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
-from perlayer.tables import schema_of
+from perlayer.tables import read_table
 
 LENGTH, LAYERS, SPLITS = 22, 3, 2
 SETTINGS = DepthSettings(
@@ -48,10 +48,16 @@ def model(request):
     return beside_itself(request.param, LAYERS, some_tokens())
 
 
-def table(numbers):
-    keys = [(one.layer, one.sublayer, one.metric, one.other_layer, one.stat) for one in numbers]
-    assert len(set(keys)) == len(keys)
-    return dict(zip(keys, (one.value for one in numbers)))
+def table(rows, *key):
+    """What was measured, by the values of some columns and the name of the column."""
+    found = {}
+    for row in rows:
+        columns = dict(vars(row))
+        assert columns.pop("run") == "mine"
+        place = tuple(columns.pop(name) for name in key)
+        assert not any(each[: len(place)] == place for each in found)
+        found |= {(*place, name): value for name, value in columns.items() if value is not None}
+    return found
 
 
 class Expected:
@@ -60,16 +66,12 @@ class Expected:
     def __init__(self):
         self.values = defaultdict(list)
 
-    def add(self, layer, part, metric, values, other=None):
-        self.values[layer, None if part == "layer" else part, metric, other].append(values.numpy())
+    def add(self, *place, values):
+        self.values[tuple(None if part == "layer" else part for part in place)].append(values.numpy())
 
-    def table(self, *stats):
-        found = {}
-        for key, parts in self.values.items():
-            values = np.concatenate(parts)
-            of = {"mean": values.mean(), "p95": np.percentile(values, 95), "max": values.max()}
-            found |= {(*key, stat): of[stat] for stat in stats}
-        return found
+    def over_tokens(self, stat):
+        of = {"mean": np.mean, "p95": lambda values: np.percentile(values, 95), "max": np.max}[stat]
+        return {place: of(np.concatenate(parts)) for place, parts in self.values.items()}
 
 
 def length(vectors):
@@ -92,26 +94,31 @@ def assert_tables(found, expected, close):
 
 def test_contributions_and_cosines(model):
     decoder, by_hand, close = model
-    shares, cosines, norms = Expected(), Expected(), Expected()
+    means, shares = Expected(), Expected()
     for one in by_hand:
         residuals, contributions, _ = one.run()
-        for suffix, group in (("", torch.ones(LENGTH, dtype=torch.bool)), ("_without_first", later_tokens(one))):
-            for layer, h in enumerate(residuals):
-                norms.add(layer, "layer", f"residual_norm{suffix}", length(h)[group])
-            for layer in range(1, LAYERS + 1):
-                h, a = residuals[layer - 1], contributions[layer, "attention"]
-                m = residuals[layer] - h - a
-                for part, c, beside in (("attention", a, h), ("mlp", m, h + a), ("layer", a + m, h)):
-                    share = (length(c) / length(beside))[group]
-                    shares.add(layer, part, f"relative_contribution{suffix}", share)
-                    cosines.add(layer, part, f"cosine{suffix}", cosine(c, beside)[group])
-                    norms.add(layer, part, f"contribution_norm{suffix}", length(c)[group])
-                cosines.add(layer, "layer", f"residual_cosine{suffix}", cosine(h, residuals[layer])[group])
-    expected = shares.table("mean", "p95", "max") | cosines.table("mean") | norms.table("mean", "max")
-    assert_tables(table(measure_contributions(decoder, some_tokens(), SETTINGS)), expected, close)
+        for layer, h in enumerate(residuals):
+            means.add(layer, "layer", "residual_norm", values=length(h))
+        for layer in range(1, LAYERS + 1):
+            h, a = residuals[layer - 1], contributions[layer, "attention"]
+            m = residuals[layer] - h - a
+            for part, c, beside in (("attention", a, h), ("mlp", m, h + a), ("layer", a + m, h)):
+                share, later = length(c) / length(beside), later_tokens(one)
+                shares.add(layer, part, values=share)
+                means.add(layer, part, "relative_contribution", values=share)
+                means.add(layer, part, "relative_contribution_without_first", values=share[later])
+                means.add(layer, part, "cosine", values=cosine(c, beside))
+                means.add(layer, part, "cosine_without_first", values=cosine(c, beside)[later])
+                means.add(layer, part, "contribution_norm", values=length(c))
+            means.add(layer, "layer", "residual_cosine", values=cosine(h, residuals[layer]))
+    expected = means.over_tokens("mean")
+    for stat, name in (("p95", "relative_contribution_p95"), ("max", "greatest_relative_contribution")):
+        expected |= {(*place, name): value for place, value in shares.over_tokens(stat).items()}
+    found = measure_contributions("mine", decoder, some_tokens(), SETTINGS)
+    assert_tables(table(found, "layer", "sublayer"), expected, close)
 
 
-def test_the_logit_lens(model):
+def test_the_lens_on_the_residual(model):
     decoder, by_hand, close = model
     expected = Expected()
     for one in by_hand:
@@ -119,15 +126,14 @@ def test_the_logit_lens(model):
         top = final.argsort(-1, descending=True)[:, :5]
         for layer, h in enumerate(residuals):
             lens = one.distribution(h)
-            expected.add(layer, "layer", "kl_lens_final", (lens * (lens / final).log()).sum(-1))
-            expected.add(layer, "layer", "kl_final_lens", (final * (final / lens).log()).sum(-1))
+            expected.add(layer, "kl_lens_final", values=(lens * (lens / final).log()).sum(-1))
+            expected.add(layer, "kl_final_lens", values=(final * (final / lens).log()).sum(-1))
             ours = lens.argsort(-1, descending=True)[:, :5]
             both = [len(set(left) & set(right)) / 5 for left, right in zip(ours.tolist(), top.tolist())]
-            expected.add(layer, "layer", "top5_overlap", torch.tensor(both, dtype=torch.float64))
-    found = table(measure_logit_lens(decoder, some_tokens(), SETTINGS))
-    assert_tables(found, expected.table("mean"), close)
-    assert found[LAYERS, None, "kl_lens_final", None, "mean"] == 0
-    assert found[LAYERS, None, "top5_overlap", None, "mean"] == 1
+            expected.add(layer, "top5_overlap", values=torch.tensor(both, dtype=torch.float64))
+    found = measure_residual_lens("mine", decoder, some_tokens(), SETTINGS)
+    assert_tables(table(found, "layer"), expected.over_tokens("mean"), close)
+    assert found[LAYERS] == ResidualLens("mine", LAYERS, 0, 0, 1)
 
 
 def cuts_of(one, splits):
@@ -143,7 +149,7 @@ def cuts_of(one, splits):
 def test_skipping(model):
     """Skips that propagate are edits of what sublayers add; those that do not, of what one later layer reads."""
     decoder, by_hand, close = model
-    expected = Expected()
+    effects, outputs = Expected(), Expected()
     for one, splits in zip(by_hand, split_positions(3, LENGTH, SPLITS)):
         residuals, usual, probabilities = one.run()
         for name, skipped, measured in cuts_of(one, splits):
@@ -151,7 +157,7 @@ def test_skipping(model):
                 for part in PARTS:
                     _, changed, output = one.run(skipping(part, layer, skipped))
                     distance = length(output - probabilities)[measured]
-                    expected.add(layer, part, f"output_effect_{name}", distance)
+                    outputs.add(layer, part, f"output_effect_{name}", values=distance)
                     for later in range(layer + 1, LAYERS + 1):
                         without = residuals[later - 1] - usual[layer, part] * skipped[:, None]
 
@@ -162,9 +168,17 @@ def test_skipping(model):
                         for effect, contributions in (("effect", changed), ("local_effect", alone)):
                             difference = length(contributions[later, "layer"] - usual[later, "layer"])
                             change = (difference / length(usual[later, "layer"]))[measured]
-                            expected.add(layer, part, f"{effect}_{name}", change, later)
-    found = table(measure_skipping(decoder, some_tokens(), SETTINGS))
-    assert_tables(found, expected.table("mean", "p95", "max"), close)
+                            effects.add(layer, part, later, f"{effect}_{name}", values=change)
+    found = measure_skipping("mine", decoder, some_tokens(), SETTINGS)
+    for stat in STATS:
+        on_layers, on_output = ([row for row in rows if row.stat == stat] for rows in found)
+        found_effects = table(on_layers, "layer", "sublayer", "later_layer", "stat")
+        assert_tables(found_effects, with_stat(effects, stat), close)
+        assert_tables(table(on_output, "layer", "sublayer", "stat"), with_stat(outputs, stat), close)
+
+
+def with_stat(expected, stat):
+    return {(*place, stat, name): value for (*place, name), value in expected.over_tokens(stat).items()}
 
 
 def test_nothing_is_skipped_at_the_first_token_of_a_text_and_nothing_measured_where_it_cannot_reach():
@@ -195,17 +209,23 @@ def test_splits_are_drawn_from_a_grid_the_same_each_time():
     "name", ["hyper_connections", "mhc", "deepnorm", "keel", "attnres_full", "attnres_block", "moda"]
 )
 def test_skipping_in_designs_that_do_not_just_add(name):
-    found = table(measure_skipping(decoder_of(name), some_tokens(), SETTINGS))
-    blocks = {layer for layer, sublayer, *_ in found if sublayer == "block"}
+    effects, outputs = measure_skipping("mine", decoder_of(name), some_tokens(), SETTINGS)
+    blocks = {row.layer for row in outputs if row.sublayer == "block"}
     mixes_or_norms = name in ("hyper_connections", "mhc", "deepnorm", "keel")
     assert blocks == (set(range(1, LAYERS + 1)) if mixes_or_norms else set())
-    assert all(np.isfinite(value) and value >= 0 for value in found.values())
-    for (layer, sublayer, metric, other, stat), value in found.items():
+    assert {(row.layer, row.later_layer) for row in effects if row.sublayer == "block"} == {
+        (layer, later) for layer in blocks for later in range(layer + 1, LAYERS + 1)
+    }
+    for row in effects:
         # nothing lies between, but for the MLP that reads what an attention has given
-        if metric.startswith("local_effect") and other == layer + 1 and sublayer != "attention":
-            assert value == pytest.approx(found[layer, sublayer, metric.removeprefix("local_"), other, stat])
-        if metric == "output_effect_future" and layer == LAYERS:
-            assert value == 0  # no later token reads what the last layer has given
+        if row.later_layer == row.layer + 1 and row.sublayer not in ("attention", "block"):
+            local = (row.local_effect_all, row.local_effect_future)
+            assert local == pytest.approx((row.effect_all, row.effect_future))
+        assert row.effect_all >= 0 and row.effect_future >= 0
+    for row in outputs:
+        assert row.output_effect_all >= 0
+        # no later token reads what the last layer has given
+        assert row.output_effect_future == 0 if row.layer == LAYERS else row.output_effect_future >= 0
 
 
 def shard_decoder(residual):
@@ -220,30 +240,32 @@ def dissected(folder, shards):
     write_prompt_sets({"sums": Sums([2, 3], 3)}, folder / "prompts")
     arguments = (folder / "models", folder / "metrics", Machine(device="cpu", compile="off"))
     settings = DepthSettings(4, 2, 32, texts=2, gradient_steps=3)
-    analyses.dissect_run("mine", "tiny", settings, folder / "prompts", shards.parent / "tokenizer", shards, *arguments)
-    (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
-    return path
+    analyses.dissect_run("mine", settings, folder / "prompts", shards.parent / "tokenizer", shards, *arguments)
+    return sorted((folder / "metrics/mine").glob("*.parquet"))
 
 
-def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards):
-    paths = [dissected(tmp_path / name, small_shards) for name in "ab"]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    found = parquet.read_table(paths[0])
-    assert found.schema.equals(schema_of(DissectionNumber))
-    rows = found.to_pylist()
-    assert {(row["run"], row["size"]) for row in rows} == {("mine", "tiny")}
-    assert {row["analysis"] for row in rows} == {*analyses.ANALYSES, "depth_score", "depth_by_group"}
-    scored = {row["text"] for row in rows if (row["analysis"], row["metric"]) == ("depth_by_group", "depth_score")}
-    assert scored == {"sums: 2 operands", "sums: 3 operands"}
-    assert all(np.isfinite(row["value"]) for row in rows)
-    assert len({tuple(row[key] for key in row if key != "value") for row in rows}) == len(rows)
-    alone = [row for row in rows if row["position"] is not None]
-    assert {row["analysis"] for row in alone} == {"erasure", "integrated_gradients"}
-    words = {(row["text"], row["position"]): row["token"] for row in alone}
+def test_a_run_leaves_its_tables_the_same_bytes_each_time(tmp_path, small_shards):
+    paths, again = (dissected(tmp_path / name, small_shards) for name in "ab")
+    assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
+    found = {path.stem: read_table(TABLES[path.stem], path).to_pylist() for path in paths}
+    assert set(found) == set(TABLES) - {"linear_maps", "routing"}
+    assert {row["run"] for rows in found.values() for row in rows} == {"mine"}
+    groups = [(row["prompts"], row["prompt_group"], row["difficulty"]) for row in found["group_scores"]]
+    assert groups == [("sums", "2 operands", 2), ("sums", "3 operands", 3)]
+    words = {(row["text"], row["position"]): row["token"] for row in found["token_effects"]}
     tokenizer = Tokenizer.from_file(str(small_shards.parent / "tokenizer/tokenizer.json"))
     for number, row in enumerate(read_split(small_shards, "val")[:2], 1):
         said = "".join(words[f"window {number}", place] for place in range(16))
         assert said == tokenizer.decode(row[:16].tolist(), skip_special_tokens=False)
+
+
+def test_a_number_that_is_not_finite_is_named_before_anything_is_published(tmp_path, small_shards, monkeypatch):
+    broken = dict.fromkeys(residual_lens.MEASURES, torch.tensor([0.5, np.nan]))
+    monkeypatch.setattr(residual_lens, "lens_measures", lambda hiddens, *_: [broken] * len(hiddens))
+    said = "residual_lens.parquet: run mine, layer 0: expected finite numbers, found kl_lens_final nan; nothing was"
+    with pytest.raises(UserError, match=said):
+        dissected(tmp_path, small_shards)
+    assert not (tmp_path / "metrics/mine").exists()
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import pytest
 from perlayer.depth.depth_score import (
     cosine_depth,
     depth_score,
+    depth_scores,
+    effective_depth,
     kl_depth,
     mean_effects,
     overlap_depth,
-    score_depth,
-    skipping_scores,
 )
-from perlayer.depth.tables import Number
+from perlayer.depth.tables import Contribution, DepthScore, EffectiveDepth, OutputEffect, ResidualLens, SkipEffect
 
 
 def test_the_effects_of_a_layer_are_averaged_over_the_layers_after_it():
@@ -26,11 +26,12 @@ def test_a_depth_score_is_the_mean_layer_by_effect():
 
 
 def test_of_two_layers_the_first_alone_changes_later_tokens():
-    numbers = [Number(1, None, "effect_future", "mean", 0.3, 2)]
-    numbers += [Number(layer, None, "output_effect_future", "mean", value) for layer, value in ((1, 0.2), (2, 0.0))]
-    assert skipping_scores(numbers, 2) == []  # where it would be 1 whatever the model does
-    third = [Number(2, None, "effect_future", "mean", 0.3, 3), Number(3, None, "output_effect_future", "mean", 0.0)]
-    assert len(skipping_scores(numbers + third, 3)) == 2
+    effects = [SkipEffect("a", 1, None, 2, "mean", effect_future=0.3)]
+    outputs = [OutputEffect("a", n, None, "mean", output_effect_future=value) for n, value in ((1, 0.2), (2, 0.0))]
+    assert depth_scores("a", 2, effects, outputs) == []  # where it would be 1 whatever the model does
+    effects.append(SkipEffect("a", 2, None, 3, "mean", effect_future=0.3))
+    outputs.append(OutputEffect("a", 3, None, "mean", output_effect_future=0.0))
+    assert len(depth_scores("a", 3, effects, outputs)) == 1
 
 
 def test_effective_depths_count_from_one():
@@ -42,35 +43,31 @@ def test_effective_depths_count_from_one():
     assert overlap_depth([0.0, 0.2]) is None
 
 
-def test_scores_come_from_future_effects_and_depths_from_means():
-    def skipped(sublayer, stat, scale):
-        effects = {(1, 2): 2.0, (1, 3): 2.0, (2, 3): 1.0}
-        numbers = [Number(s, sublayer, "effect_future", stat, scale * v, o) for (s, o), v in effects.items()]
-        numbers += [Number(s, sublayer, "effect_all", stat, 9.0 * s, 3) for s in (1, 2)]
-        outputs = {1: 0.0, 2: 1.0, 3: 0.0}
-        return numbers + [Number(s, sublayer, "output_effect_future", stat, v) for s, v in outputs.items()]
+def test_scores_come_from_future_effects():
+    pairs, outputs = {(1, 2): 2.0, (1, 3): 2.0, (2, 3): 1.0}, {1: 0.0, 2: 1.0, 3: 0.0}
+    asked = [(part, stat) for part in (None, "attention", "block") for stat in ("mean", "max")]
+    found = depth_scores(
+        "a",
+        3,
+        [SkipEffect("a", s, part, o, stat, 9.0 * s, v) for part, stat in asked for (s, o), v in pairs.items()],
+        [OutputEffect("a", s, part, stat, 9.0 * s, v) for part, stat in asked for s, v in outputs.items()],
+    )
+    assert found == [DepthScore("a", 3, part, stat, 4 / 3, 2) for part, stat in asked if part != "block"]
 
-    skips = [skipped(part, stat, 1.0) for part in (None, "attention") for stat in ("mean", "max")]
+
+def test_what_nothing_changes_has_no_depth_score():
+    effects = [SkipEffect("a", s, None, o, "mean", 1.0, 0.0) for s, o in ((1, 2), (1, 3), (2, 3))]
+    outputs = [OutputEffect("a", s, None, "mean", 1.0) for s in (1, 2, 3)]
+    assert depth_scores("a", 3, effects, outputs) == []
+
+
+def test_effective_depths_come_from_mean_cosines_and_the_lens():
     cosines = {None: (0.3, -0.3, 0.6), "attention": (0.3, -0.3, -0.3), "mlp": (0.3, 0.3, 0.3)}
-    found = {
-        "skipping": sum(skips, []),
-        "contributions": [
-            Number(layer, part, "cosine", "mean", value)
-            for part, values in cosines.items()
-            for layer, value in enumerate(values, 1)
-        ],
-        "logit_lens": [
-            Number(layer, None, metric, "mean", value)
-            for metric, values in {"kl_lens_final": (4, 3, 1, 0), "top5_overlap": (0.1, 0.1, 0.1, 1)}.items()
-            for layer, value in enumerate(values)
-        ],
-    }
-    numbers = {(one.layer, one.sublayer, one.metric, one.stat): one.value for one in score_depth(found, 3)}
-    assert numbers == {
-        **{(3, part, "depth_score", stat): 4 / 3 for part in (None, "attention") for stat in ("mean", "max")},
-        **{(3, part, "output_depth_score", stat): 2 for part in (None, "attention") for stat in ("mean", "max")},
-        (3, None, "effective_depth_cosine", "mean"): 3,  # the means are 0.3, -0.1 and 0.2
-        (3, None, "effective_depth_cosine_share", "mean"): 1,
-        (3, None, "effective_depth_kl", "mean"): 3,
-        (3, None, "effective_depth_kl_share", "mean"): 1,
-    }
+    contributions = [
+        Contribution("a", layer, part, cosine=value)
+        for part, values in cosines.items()
+        for layer, value in enumerate(values, 1)
+    ]
+    lens = [ResidualLens("a", layer, kl, 0.0, 1.0 if layer == 3 else 0.1) for layer, kl in enumerate((4, 3, 1, 0))]
+    # the means are 0.3, -0.1 and 0.2; no layer's input shares enough tokens
+    assert effective_depth("a", contributions, lens) == EffectiveDepth("a", 3, cosine=3, kl=3, overlap=None)

@@ -4,7 +4,6 @@ from functools import partial
 
 import by_hand
 import numpy as np
-import pyarrow.parquet as parquet
 import pytest
 import torch
 from by_hand import EOS
@@ -13,7 +12,7 @@ from perlayer.depth.linear_maps import PENALTIES, MappedText, measure_linear_map
 from perlayer.depth.pairs import map_pair
 from perlayer.depth.ridge import Moments, Ridge
 from perlayer.depth.settings import MapSettings, Pair, parse_pair
-from perlayer.depth.tables import DissectionNumber
+from perlayer.depth.tables import LinearMap
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
@@ -22,7 +21,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
-from perlayer.tables import schema_of
+from perlayer.tables import read_table
 
 LENGTH = 12
 decoder_of = partial(by_hand.decoder_of, sequence_length=LENGTH)
@@ -72,32 +71,35 @@ def test_every_pair_of_layers_is_the_best_map_of_the_best_penalty():
     for kind, first in (("residual", 0), ("contribution", 1)):
         for to, outputs in enumerate(fit[1][kind]):
             theirs, mean = measure[1][kind][to], outputs.mean(0)
-            expected[to + first, f"{kind}_mean_error", "mean", None] = relative(theirs, mean)
+            mean_error, found = relative(theirs, mean), {}
             for origin, inputs in enumerate(fit[0][kind]):
                 maps = [normal_equations(inputs, outputs, penalty) for penalty in PENALTIES]
                 errors = [relative(choose[1][kind][to], choose[0][kind][origin] @ w + b) for w, b in maps]
                 best = int(np.argmin(errors))
                 predicted = measure[0][kind][origin] @ maps[best][0] + maps[best][1]
                 share = ((theirs - predicted) ** 2).sum() / ((theirs - mean) ** 2).sum()
-                pair = (to + first, origin + first)
-                expected[pair[0], f"{kind}_error", "mean", pair[1]] = relative(theirs, predicted)
-                expected[pair[0], f"{kind}_unexplained", "mean", pair[1]] = share
-                expected[pair[0], f"{kind}_penalty", "single", pair[1]] = PENALTIES[best]
+                found[origin + first] = (relative(theirs, predicted), share, PENALTIES[best], mean_error)
                 penalties.add(PENALTIES[best])
+            closest = min((found[layer][0], layer) for layer in found if layer)[1]
+            for layer, numbers in found.items():
+                away = abs((to + first) / 3 - layer / 2)
+                expected[kind, to + first, layer, 3, 2] = (*numbers, away, to + first > 0 and layer == closest)
     assert len(penalties) > 1
-    numbers = measure_linear_maps(source, target, text, sequences_at_once=3)
-    found = {(one.layer, one.metric, one.stat, one.other_layer): one.value for one in numbers}
-    assert len(found) == len(numbers) and {one.sublayer for one in numbers} == {None}
-    assert found == pytest.approx(expected, rel=1e-6)
+    rows = measure_linear_maps("mine", source, target, text, sequences_at_once=3)
+    found = {tuple(values)[1:6]: tuple(values)[6:] for values in (vars(row).values() for row in rows)}
+    assert len(found) == len(rows) and {row.pair for row in rows} == {"mine"} and found.keys() == expected.keys()
+    for place, numbers in found.items():
+        assert numbers == pytest.approx(expected[place], rel=1e-6)
 
 
 def test_a_model_maps_to_itself():
     decoder = decoder_of("hyper_connections", layers=2)
-    numbers = measure_linear_maps(decoder, decoder, some_text(), sequences_at_once=40)
-    found = {(one.layer, one.other_layer, one.metric): one.value for one in numbers}
+    rows = measure_linear_maps("mine", decoder, decoder, some_text(), sequences_at_once=40)
+    found = {(row.layer, row.source_layer): row for row in rows if row.kind == "residual"}
     for layer in (0, 1, 2):
-        assert found[layer, layer, "residual_error"] < 1e-3 < found[layer, None, "residual_mean_error"]
-    assert found[2, 0, "residual_error"] > 1e-2
+        assert found[layer, layer].error < 1e-3 < found[layer, layer].mean_error
+        assert found[layer, layer].best == (layer > 0)
+    assert found[2, 0].error > 1e-2
 
 
 def test_moments_of_batches_are_those_of_all_tokens():
@@ -140,15 +142,14 @@ def test_a_pair_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards
     paths = []
     for name in "ab":
         arguments = (small_shards, tmp_path / "models", tmp_path / name, Machine(device="cpu", compile="off"))
-        map_pair("mine", "tiny", Pair("shallow", "deep"), MapSettings(30, 8, 64), *arguments)
+        map_pair("mine", Pair("shallow", "deep"), MapSettings(30, 8, 64), *arguments)
         (path,) = (tmp_path / name / "mine").glob("*.parquet")  # `collect` reads one
         paths.append(path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    found = parquet.read_table(paths[0])
-    assert found.schema.equals(schema_of(DissectionNumber))
-    rows = found.to_pylist()
-    assert {(row["run"], row["size"], row["analysis"]) for row in rows} == {("mine", "tiny", "linear_maps")}
-    assert {(row["layer"], row["other_layer"]) for row in rows if row["metric"] == "residual_error"} == {
+    assert paths[0].name == "linear_maps.parquet"
+    rows = read_table(LinearMap, paths[0]).to_pylist()
+    assert {(row["pair"], row["layers"], row["source_layers"]) for row in rows} == {("mine", 2, 1)}
+    assert {(row["layer"], row["source_layer"]) for row in rows if row["kind"] == "residual"} == {
         (to, origin) for to in (0, 1, 2) for origin in (0, 1)
     }
 

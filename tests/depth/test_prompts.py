@@ -9,7 +9,7 @@ from by_hand import Plain, skipping
 from tiny import build, move
 
 from perlayer.data.tokenizer import load_tokenizer
-from perlayer.depth.by_group import answer_splits, answers, score_groups, score_sets
+from perlayer.depth.by_group import answer_splits, answers, difficulty, score_groups
 from perlayer.depth.prompt_sets import read_prompt_sets, write_prompt_sets
 from perlayer.depth.prompts import Prompt, arithmetic_prompts, read_prompts, write_prompts
 from perlayer.depth.published_prompts import published_prompts, some_of_each
@@ -156,7 +156,7 @@ def test_prompt_and_answer_are_tokens_of_their_own(small_shards):
     with pytest.raises(UserError, match=f"^{said}$"):
         answered_texts(prompts, tokenizer)
     with pytest.raises(UserError, match=f"^prompts mine: {said}$"):
-        score_sets(move(build("pre_ln", layers=LAYERS)).freeze(), {"mine": prompts}, tokenizer, 1, 200)
+        score_groups("", move(build("pre_ln", layers=LAYERS)).freeze(), {"mine": prompts}, tokenizer, 1, 200)
 
 
 def test_splits_lie_four_tokens_apart_from_where_the_answer_begins():
@@ -210,30 +210,36 @@ def test_depth_scores_of_groups(small_shards):
         Prompt("Document", "d" * 50, "hardest"),
     ]
     decoder = move(build("pre_ln", layers=LAYERS, sequence_length=40, vocab_size=300)).freeze()
-    found = score_groups(decoder, prompts, tokenizer, splits=2, tokens_at_once=200)
-    scores = {(one.text, one.metric, one.stat): one.value for one in found}
-    assert len(scores) == len(found) and {(one.layer, one.sublayer) for one in found} == {(LAYERS, None)}
-    for group, count, too_long in (("easy", 3, 0), ("hard", 1, 1), ("hardest", 0, 1)):
-        assert (scores[group, "prompts", "single"], scores[group, "too_long", "single"]) == (count, too_long)
-    assert {metric for group, metric, _ in scores if group == "hardest"} == {"prompts", "too_long"}
-    assert {(group, name) for group, name, _ in scores if name.endswith("standard_error")} == {
-        ("easy", "depth_score_standard_error"),
-        ("easy", "output_depth_score_standard_error"),
-    }
-    for group, kept in (("easy", (0, 2, 4)), ("hard", (1,))):
+    sets = {"mine": prompts, "other": prompts[:1]}
+    rows = score_groups("a", decoder, sets, tokenizer, splits=2, tokens_at_once=200)
+    groups = [(row.run, row.prompts, row.prompt_group, row.layers) for row in rows]
+    assert groups == [
+        *(("a", "mine", group, LAYERS) for group in ("easy", "hard", "hardest")),
+        ("a", "other", "easy", LAYERS),
+    ]
+    easy, hard, hardest, _ = rows
+    for row, count, too_long in ((easy, 3, 0), (hard, 1, 1), (hardest, 0, 1)):
+        assert (row.prompts_read, row.too_long) == (count, too_long)
+    assert [*vars(hardest).values()][7:] == [None] * 6
+    assert hard.standard_error is hard.output_standard_error is None
+    for row, kept in ((easy, (0, 2, 4)), (hard, (1,))):
         texts = answered_texts([prompts[place] for place in kept], tokenizer)
         each = [effects_of(decoder, text, 2) for text in texts]
-        for stat, over in (("mean", np.mean), ("max", np.max)):
-            later, output = scores_of(each, over)
-            assert scores[group, "depth_score", stat] == pytest.approx(later, rel=1e-8)
-            assert scores[group, "output_depth_score", stat] == pytest.approx(output, rel=1e-8)
+        means, greatest = scores_of(each, np.mean), scores_of(each, np.max)
+        assert (row.depth_score, row.output_depth_score) == pytest.approx(means, rel=1e-8)
+        assert row.depth_score_by_max == pytest.approx(greatest[0], rel=1e-8)
         if len(each) > 1:  # Efron and Stein: (n - 1) / n times the squares around their mean, each left out once
             left = np.array([scores_of(each[:n] + each[n + 1 :], np.mean) for n in range(3)])
             errors = np.sqrt(2 / 3 * ((left - left.mean(0)) ** 2).sum(0))
-            for name, error in zip(("depth_score", "output_depth_score"), errors):
-                assert scores[group, f"{name}_standard_error", "mean"] == pytest.approx(error, rel=1e-6)
-    sets = score_sets(decoder, {"mine": prompts[:3], "other": prompts[:1]}, tokenizer, 2, 200)
-    assert {one.text for one in sets} == {"mine: easy", "mine: hard", "other: easy"}
+            assert (row.standard_error, row.output_standard_error) == pytest.approx(tuple(errors), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "group, expected",
+    [("level 3", 3), ("4 hops", 4), ("10 operands", 10), ("2.5 of 7", 2.5), ("gsm8k", None), ("easy", None)],
+)
+def test_a_group_is_as_hard_as_the_first_number_that_is_a_word(group, expected):
+    assert difficulty(group) == expected
 
 
 def test_an_answer_is_that_of_the_model_when_each_of_its_tokens_is_the_likeliest():
@@ -247,7 +253,7 @@ def test_an_answer_is_that_of_the_model_when_each_of_its_tokens_is_the_likeliest
     wrong = right.clone()
     wrong[-1] = (wrong[-1] + 1) % 300
     assert not answers(decoder, AnsweredText("", wrong, 2))
-    assert {one.value for one in score_answers(decoder, right)} == {1.0}
+    assert score_answers(decoder, right) == 1.0
 
 
 def score_answers(decoder, tokens):
@@ -258,5 +264,5 @@ def score_answers(decoder, tokens):
             return type("Encoding", (), {"ids": tokens[-2:].tolist() if text == "answer" else tokens[:-2].tolist()})
 
     tokenizer = type("Tokenizer", (), {"bos_id": None, "backend": Backend()})
-    found = score_groups(decoder, [Prompt("prompt", "answer", "a")], tokenizer, 1, 200)
-    return [one for one in found if one.metric == "answered"]
+    (row,) = score_groups("", decoder, {"mine": [Prompt("prompt", "answer", "a")]}, tokenizer, 1, 200)
+    return row.answered

@@ -1,6 +1,5 @@
-"""A published model, dissected from its folder to the table that `collect` reads, held against its own modules."""
+"""A published model, dissected from its folder to the tables that `collect` reads, held against its own modules."""
 
-import pyarrow.parquet as parquet
 import pytest
 import torch
 from by_hand import Hooked
@@ -9,12 +8,14 @@ from perlayer.data.batches import read_split
 from perlayer.depth.prompts import Prompt, arithmetic_prompts, write_prompts
 from perlayer.depth.published import dissect_published
 from perlayer.depth.settings import published_settings
+from perlayer.depth.tables import TABLES
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.published_settings import PublishedSettings
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
+from perlayer.tables import read_table
 
 LENGTH, LAYERS = 24, 3
 
@@ -38,7 +39,7 @@ def published(request, tmp_path_factory, write_published_text):
     return folder
 
 
-def test_one_table_holds_all_dissections(published, tmp_path, capsys):
+def test_tables_hold_all_dissections(published, tmp_path, capsys):
     from transformers import AutoModelForCausalLM
 
     model = PublishedSettings(str(published / "model"), LENGTH, depth={"sequences": 3, "splits": 2})
@@ -51,16 +52,18 @@ def test_one_table_holds_all_dissections(published, tmp_path, capsys):
         tmp_path,
         Machine(device="cpu", compile="off"),
     )
-    (table,) = (tmp_path / "mine").glob("*.parquet")  # `collect` reads one
-    rows = parquet.read_table(table).to_pylist()
-    assert {(row["run"], row["size"]) for row in rows} == {("mine", "published")}
-    analyses = {row["analysis"] for row in rows}
+    found = {
+        path.stem: read_table(TABLES[path.stem], path).to_pylist() for path in (tmp_path / "mine").glob("*.parquet")
+    }
+    assert {row["run"] for rows in found.values() for row in rows} == {"mine"}
     # no token is looked at alone where params do not ask for it
-    assert analyses == {"contributions", "logit_lens", "skipping", "depth_score", "depth_by_group"}
+    assert {name for name, rows in found.items() if not rows} == {"token_effects"}
+    assert set(found) == set(TABLES) - {"linear_maps", "routing"}
     # a token is a byte, and a sum of nine digits alone has 33
     assert capsys.readouterr().out == f"mine: 3 of 10 prompts have more than {LENGTH} tokens: left out\n"
-    groups = {row["text"]: row["value"] for row in rows if row["metric"] == "prompts"}
-    assert groups == {"sums: 2 operands": 3, "sums: 4 operands": 3, "sums: 9 operands": 0, "mine: easy": 1}
+    groups = {(row["prompts"], row["prompt_group"]): row["prompts_read"] for row in found["group_scores"]}
+    sums = {("sums", "2 operands"): 3, ("sums", "4 operands"): 3, ("sums", "9 operands"): 0}
+    assert groups == {**sums, ("mine", "easy"): 1}
 
     theirs = AutoModelForCausalLM.from_pretrained(published / "model", dtype=torch.float32)
     theirs = theirs.double().eval().requires_grad_(False)
@@ -69,13 +72,9 @@ def test_one_table_holds_all_dissections(published, tmp_path, capsys):
         residuals, contributions, _ = Hooked(theirs, sequence[:-1]).run()
         shares += (contributions[2, "layer"].norm(dim=-1) / residuals[1].norm(dim=-1)).tolist()
         norms += residuals[-1].norm(dim=-1).tolist()
-    found = {
-        (row["layer"], row["metric"]): row["value"]
-        for row in rows
-        if row["stat"] == "mean" and row["sublayer"] is None and row["analysis"] == "contributions"
-    }
-    assert found[2, "relative_contribution"] == pytest.approx(sum(shares) / len(shares), rel=1e-4)
-    assert found[LAYERS, "residual_norm"] == pytest.approx(sum(norms) / len(norms), rel=1e-4)
+    rows = {row["layer"]: row for row in found["contributions"] if row["sublayer"] is None}
+    assert rows[2]["relative_contribution"] == pytest.approx(sum(shares) / len(shares), rel=1e-4)
+    assert rows[LAYERS]["residual_norm"] == pytest.approx(sum(norms) / len(norms), rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """How finished models route, held against numpy on designs whose weights have a closed form."""
 
 import numpy as np
-import pyarrow.parquet as parquet
 import pytest
 import torch
 
 from perlayer.depth import routing
-from perlayer.depth.tables import DissectionNumber
+from perlayer.depth.tables import Route
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lens import reading
@@ -19,7 +18,7 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
-from perlayer.tables import schema_of
+from perlayer.tables import read_table
 
 LAYERS, VOCABULARY, LENGTH = 2, 30, 7
 PLACES = [(1, "attention"), (1, "mlp"), (2, "attention"), (2, "mlp"), (2, "head")]
@@ -104,64 +103,52 @@ def first_numbers(decoder, rows):
     return decoder.model.embed_tokens.weight[rows[:, :-1].flatten(), 0].double().numpy()
 
 
-def table(numbers):
-    keys = [(one.layer, one.sublayer, one.metric, one.other_layer, one.stat) for one in numbers]
-    assert len(set(keys)) == len(keys)
-    return dict(zip(keys, (one.value for one in numbers)))
-
-
-def over_tokens(values, extreme=None):
-    stats = {"mean": values.mean(), "standard_deviation": values.std()}
-    return stats | ({extreme: getattr(values, extreme)()} if extreme else {})
+def assert_routes(decoder, rows, expected):
+    """Expected are values of tokens by place, stream or source, and column: their means, or what is greatest."""
+    found = {}
+    for row in routing.read_routing("mine", decoder, rows):
+        columns = dict(vars(row))
+        name, layer, sublayer, place, other = (columns.pop(key) for key in [*columns][:5])
+        assert name == "mine" and (layer, sublayer) == PLACES[place]
+        assert (place, other) not in {key[:2] for key in found}
+        found |= {(place, other, column): value for column, value in columns.items() if value is not None}
+    numbers = {
+        key: values.max() if key[-1].startswith("greatest_") else values.mean() for key, values in expected.items()
+    }
+    assert found.keys() == numbers.keys()
+    assert found == pytest.approx(numbers, rel=1e-5, abs=1e-6)  # the model's weights are float32
 
 
 def test_streams_are_read_written_and_mixed_as_the_formulas_say(built, rows):
     decoder = built(Streams)
     t = first_numbers(decoder, rows)
     expected = {}
-
-    def expect(place, metric, other, values, extreme=None):
-        for stat, value in over_tokens(values, extreme).items():
-            expected[(*PLACES[place], metric, other, stat)] = value
-
     product = np.broadcast_to(np.eye(2), (len(t), 2, 2))
     for place in range(4):
         one, zero = np.ones_like(t), np.zeros_like(t)
-        for stream, values in enumerate((t + place, 1 - t), 1):
-            expect(place, "read", stream, values)
-        for stream, values in enumerate((t, 2 * one), 1):
-            expect(place, "write", stream, values)
+        expected |= {(place, k, "read"): values for k, values in enumerate((t + place, 1 - t), 1)}
+        expected |= {(place, k, "write"): values for k, values in enumerate((t, 2 * one), 1)}
         mixing = np.array([[1 + t, t * place + zero], [-2 * t, 0.5 * one]]).transpose(2, 0, 1)
         product = np.einsum("nij,njk->nik", mixing, product)
-        for name, matrices in (("mixing", mixing), ("product", product)):
-            for after in (0, 1):
-                for before in (0, 1):
-                    expect(place, f"{name}_into_{after + 1}", before + 1, matrices[:, after, before])
         row_sums = [product[:, after, 0] + product[:, after, 1] for after in (0, 1)]
         column_sums = [product[:, 0, before] + product[:, 1, before] for before in (0, 1)]
-        expect(place, "forward_gain", None, np.maximum(*map(abs, row_sums)), "max")
-        expect(place, "backward_gain", None, np.maximum(*map(abs, column_sums)), "max")
-        expect(place, "least_column_sum", None, np.minimum(*column_sums), "min")
-    found = table(routing.read_routing(decoder, rows))
-    assert found.keys() == expected.keys()
-    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)  # the model's weights are float32
+        for name, sums in (("forward_gain", row_sums), ("backward_gain", column_sums)):
+            gain = np.maximum(*map(abs, sums))
+            expected |= {(place, None, name): gain, (place, None, f"greatest_{name}"): gain}
+        expected[place, None, "least_column_sum"] = np.minimum(*column_sums)
+    assert_routes(decoder, rows, expected)
 
 
 def test_attention_over_sources_grows_by_one_source_a_sublayer(built, rows):
     decoder = built(Sources)
     t = first_numbers(decoder, rows)
     expected = {}
-    for place, (layer, kind) in enumerate(PLACES):
+    for place in range(5):
         scores = np.exp(t[:, None] * np.arange(place + 1))
         weights = scores / scores.sum(1, keepdims=True)
-        for source in range(place + 1):
-            for stat, value in over_tokens(weights[:, source]).items():
-                expected[layer, kind, "source_weight", source, stat] = value
-        for stat, value in over_tokens(-(weights * np.log(weights)).sum(1)).items():
-            expected[layer, kind, "source_entropy", None, stat] = value
-    found = table(routing.read_routing(decoder, rows))
-    assert found.keys() == expected.keys()
-    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        expected |= {(place, source, "source_weight"): weights[:, source] for source in range(place + 1)}
+        expected[place, None, "source_entropy"] = -(weights * np.log(weights)).sum(1)
+    assert_routes(decoder, rows, expected)
 
 
 @pytest.mark.parametrize("design", [Streams, Sources, build_design])
@@ -195,30 +182,20 @@ def test_a_source_without_weight_has_no_entropy_to_give():
     assert numbers["source_entropy"].item() == pytest.approx(np.log(2))
 
 
-def test_batches_of_tokens_make_the_moments_of_all_of_them():
+def test_batches_of_tokens_make_the_mean_and_the_greatest_of_all_of_them():
     values = 1e6 + torch.rand(1000, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     over = routing.OverTokens()
     for batch in values.split([1, 600, 399]):
         over.add(batch)
-    assert over.stats("min").keys() == {"mean", "standard_deviation", "min"}
-    for name, expected in over_tokens_of(values.numpy()).items():
-        np.testing.assert_allclose(over.stats(name)[name].numpy(), expected, rtol=1e-9)
-
-
-def over_tokens_of(values):
-    return {
-        "mean": values.mean(0),
-        "standard_deviation": values.std(0),
-        "min": values.min(0),
-        "max": values.max(0),
-    }
+    np.testing.assert_allclose(over.mean.numpy(), values.numpy().mean(0), rtol=1e-9)
+    np.testing.assert_array_equal(over.greatest.numpy(), values.numpy().max(0))
 
 
 def read_one(folder, shards, decoder, settings):
     with fresh_folder(folder / "models/mine") as model:
         save_model(model, decoder)
     machine = Machine(device="cpu", compile="off")
-    routing.read_run("mine", "tiny", LensSettings(settings), shards, folder / "models", folder / "metrics", machine)
+    routing.read_run("mine", LensSettings(settings), shards, folder / "models", folder / "metrics", machine)
     (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
     return path
 
@@ -233,13 +210,12 @@ def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, monkeypatch, 
     monkeypatch.setattr(decoder_module, "build_design", Sources)
     paths = [read_one(tmp_path / name, small_shards, shard_decoder(), 4) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    found = parquet.read_table(paths[0])
-    assert found.schema.equals(schema_of(DissectionNumber))
-    rows = found.to_pylist()
-    assert {(row["run"], row["size"], row["analysis"]) for row in rows} == {("mine", "tiny", "routing")}
-    head = [row for row in rows if row["sublayer"] == "head" and row["metric"] == "source_weight"]
-    assert [(row["layer"], row["other_layer"]) for row in head if row["stat"] == "mean"] == [(2, k) for k in range(5)]
-    assert sum(row["value"] for row in head if row["stat"] == "mean") == pytest.approx(1)
+    assert paths[0].name == "routing.parquet"
+    rows = read_table(Route, paths[0]).to_pylist()
+    assert {row["run"] for row in rows} == {"mine"}
+    head = [row for row in rows if row["sublayer"] == "head" and row["source_weight"] is not None]
+    assert [(row["layer"], row["other_layer"]) for row in head] == [(2, k) for k in range(5)]
+    assert sum(row["source_weight"] for row in head) == pytest.approx(1)
 
 
 def test_a_run_whose_design_does_not_route_is_named_in_one_line(tmp_path, small_shards):

@@ -8,11 +8,18 @@ import pytest
 import torch
 from by_hand import Hooked, beside_itself, tokens_with_ends
 
-from perlayer.depth.erasure import measure_erasure
-from perlayer.depth.integrated_gradients import attribute_answers, measure_integrated_gradients
-from perlayer.depth.interventions import running_residual
+from perlayer.data.tokenizer import load_tokenizer
+from perlayer.depth.erasure import erase_tokens, mean_residuals
+from perlayer.depth.integrated_gradients import (
+    ATTRIBUTIONS,
+    answer_probability,
+    attribute_answers,
+    integrated_gradients,
+)
+from perlayer.depth.interventions import run, running_residual
 from perlayer.depth.settings import DepthSettings
 from perlayer.depth.texts import WINDOW_LENGTH, AnsweredText, windows
+from perlayer.depth.token_effects import measure_token_effects
 
 LENGTH, LAYERS, ANSWER, STEPS = 14, 3, 4, 5
 SETTINGS = DepthSettings(3, 1, tokens_at_once=3 * LENGTH, texts=2, gradient_steps=STEPS)
@@ -30,21 +37,6 @@ def model(request):
     return beside_itself(request.param, LAYERS, some_tokens())
 
 
-def table(numbers):
-    keys = [(one.layer, one.sublayer, one.metric, one.stat, one.text, one.position) for one in numbers]
-    assert len(set(keys)) == len(keys) and all(one.other_layer is None for one in numbers)
-    return dict(zip(keys, (one.value for one in numbers)))
-
-
-def over_tokens(values, metric):
-    """The statistics over all tokens of (layer, sublayer): values."""
-    found = {}
-    for (layer, sublayer), each in values.items():
-        for stat, value in (("mean", np.mean(each)), ("p95", np.percentile(each, 95)), ("max", np.max(each))):
-            found[layer, sublayer, metric, stat, None, None] = value
-    return found
-
-
 def output_with(one, depth, residual):
     """Next-token distributions when the residual after a layer is another."""
     if depth == LAYERS:
@@ -52,10 +44,15 @@ def output_with(one, depth, residual):
     return one.run(read=lambda layer, h: residual if layer == depth + 1 else h)[2]
 
 
+def erasures(decoder):
+    means = mean_residuals(decoder, [some_tokens()])
+    return erase_tokens(decoder, windows(some_tokens(), 2), means, 3 * LENGTH)
+
+
 def test_erasure(model):
     decoder, by_hand, close = model
     means = [torch.cat([one.run()[0][depth] for one in by_hand]).mean(0) for depth in range(LAYERS + 1)]
-    expected, values = {}, {}
+    expected = {}
     for number, one in enumerate(by_hand[:2], 1):
         residuals, _, usual = one.run()
         for depth, residual in enumerate(residuals):
@@ -66,13 +63,11 @@ def test_erasure(model):
                     erased[position] = means[depth]
                     moved = (output_with(one, depth, erased) - usual)[reached]
                     value = max(torch.sqrt((each * each).sum()).item() for each in moved)
-                    expected[depth, None, "erasure", "single", f"window {number}", position] = value
-                    values.setdefault((depth, None), []).append(value)
+                    expected[f"window {number}", position, depth] = value
     # a published model sees all of a text, ours a document
     seen = range(0 if isinstance(by_hand[0], Hooked) else 6, LENGTH - 1)
-    assert {key[-1] for key in expected if key[-2] == "window 1"} == set(seen)
-    expected |= over_tokens(values, "erasure")
-    found = table(measure_erasure(decoder, some_tokens(), SETTINGS))
+    assert {position for text, position, _ in expected if text == "window 1"} == set(seen)
+    found = erasures(decoder)
     assert found.keys() == expected.keys()
     assert found == pytest.approx(expected, rel=close, abs=close / 100)
 
@@ -91,27 +86,26 @@ def test_every_stream_is_erased_by_its_own_mean(name):
 
         return decoder(tokens, fork)[-1]
 
-    found = table(measure_erasure(decoder, tokens, SETTINGS))
+    found = erasures(decoder)
     usual = torch.softmax(decoder.logits(decoder(tokens)[-1]), -1)
     for depth, position in ((0, 6), (1, 9), (2, 11), (3, 12)):
 
-        def erased(residual, position=position):
+        def changed(residual, position=position):
             assert running_residual(residual) is residual
-            changed = residual.clone()
-            changed[:, position] = residual.flatten(0, 1).mean(0)
-            return changed
+            other = residual.clone()
+            other[:, position] = residual.flatten(0, 1).mean(0)
+            return other
 
-        output = torch.softmax(decoder.logits(with_state(depth, erased)), -1)
+        output = torch.softmax(decoder.logits(with_state(depth, changed)), -1)
         moved = (output - usual)[0, list(PREDICTING)].norm(dim=-1).max().item()
-        key = (depth, None, "erasure", "single", "window 1", position)
-        assert found[key] == pytest.approx(moved, rel=1e-8, abs=1e-10)
+        assert found["window 1", position, depth] == pytest.approx(moved, rel=1e-8, abs=1e-10)
 
 
 def test_a_design_that_attends_over_depth_has_no_residual_to_erase_or_to_attribute_to():
     decoder = decoder_of("attnres_full")
-    assert measure_erasure(decoder, some_tokens(), SETTINGS) == []
-    numbers = measure_integrated_gradients(decoder, some_tokens(), SETTINGS)
-    assert {one.sublayer for one in numbers} == {"attention", "mlp"}
+    assert erasures(decoder) == {}
+    found = attribute_answers(decoder, windows(some_tokens(), 2), STEPS, 3 * LENGTH)
+    assert {name for each in found.values() for name in each} == {"attention_attribution", "mlp_attribution"}
 
 
 def attributed(one, decoder, depth, part, steps):
@@ -150,40 +144,63 @@ def test_integrated_gradients(model):
     decoder, by_hand, close = model
     # a sandwich norms what a sublayer gives before it adds it
     parts = ("residual",) if decoder.config.residual == "sandwich" else ("residual", "attention", "mlp")
-    expected, values = {}, {}
+    expected = {}
     for number, one in enumerate(by_hand[:2], 1):
         for layer in range(1, LAYERS + 1):
             for part in parts:
-                sublayer, text = None if part == "residual" else part, f"window {number}"
                 attributions, change = attributed(one, decoder, layer, part, STEPS)
-                expected[layer, sublayer, "target_change", "single", text, None] = change
                 for position, value in enumerate(attributions):
-                    expected[layer, sublayer, "attribution", "single", text, position] = value
-                values.setdefault((layer, sublayer), []).extend(np.abs(attributions))
-    expected |= over_tokens(values, "attribution_size")
-    found = table(measure_integrated_gradients(decoder, some_tokens(), SETTINGS))
+                    expected[f"window {number}", position, layer, ATTRIBUTIONS[part]] = value
+                assert target_change(decoder, one.tokens, ANSWER, part, layer, STEPS)[1] == pytest.approx(
+                    change, rel=close, abs=close / 100
+                )
+    found = attribute_answers(decoder, windows(some_tokens(), 2), STEPS, 3 * LENGTH)
+    found = {(*place, name): value for place, each in found.items() for name, value in each.items()}
     if decoder.config.residual == "sandwich":
-        found = {key: value for key, value in found.items() if key[1] is None}
+        found = {key: value for key, value in found.items() if key[-1] == "attribution"}
     assert found.keys() == expected.keys()
     assert found == pytest.approx(expected, rel=close, abs=close / 100)
+
+
+def target_change(decoder, tokens, answer, part, layer, steps):
+    """The sum of attributions, and of what they are the shares: by how much the target changes."""
+    text = AnsweredText("one", tokens, answer)
+    with torch.no_grad():
+        untouched = run(decoder, tokens[None])
+    attributions, start = integrated_gradients(decoder, untouched, text, part, layer, steps, 64 * LENGTH)
+    return attributions.sum().item(), answer_probability(decoder, untouched.tap, text).item() - start
 
 
 @pytest.mark.parametrize("name", ["sandwich", "hyper_connections", "moda", "attnres_block"])
 def test_attributions_add_up_to_the_change_of_the_target(name):
     """As nearly as there are steps: four times as many leave about a quarter of the error."""
     decoder = decoder_of(name)
-    text = AnsweredText("one", some_tokens()[1], 2)
+    parts = [part for part in ATTRIBUTIONS if part != "residual" or name != "attnres_block"]
     errors = []
     for steps in (64, 256):
-        found = table(attribute_answers(decoder, [text], steps, tokens_at_once=64 * LENGTH))
-        changes = {key[:2]: value for key, value in found.items() if key[2] == "target_change"}
-        sums = {place: 0.0 for place in changes}
-        for key, value in found.items():
-            if key[2] == "attribution":
-                sums[key[:2]] += value
-        errors.append(np.array([sums[place] - changes[place] for place in changes]))
-        assert np.abs(list(changes.values())).max() > 1e-3
+        found = np.array(
+            [
+                target_change(decoder, some_tokens()[1], 2, part, layer, steps)
+                for layer in range(1, LAYERS + 1)
+                for part in parts
+            ]
+        )
+        errors.append(found[:, 0] - found[:, 1])
+        assert np.abs(found[:, 1]).max() > 1e-3
     np.testing.assert_allclose(errors[1], errors[0] / 4, rtol=0.2, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sandwich", "attnres_full"])
+def test_a_row_says_what_is_known_of_a_token_at_a_depth(name, small_shards):
+    decoder, tokenizer = decoder_of(name), load_tokenizer(small_shards.parent / "tokenizer")
+    rows = measure_token_effects("mine", decoder, some_tokens(), tokenizer, SETTINGS)
+    rows = {(row.text, row.position, row.layer): row for row in rows}
+    assert {place: row.erasure for place, row in rows.items() if row.erasure is not None} == erasures(decoder)
+    attributions = attribute_answers(decoder, windows(some_tokens(), 2), STEPS, 3 * LENGTH)
+    for place, row in rows.items():
+        found = [row.attribution, row.attention_attribution, row.mlp_attribution]
+        assert found == [attributions.get(place, {}).get(column) for column in ATTRIBUTIONS.values()]
+    assert set(attributions) <= set(rows)
 
 
 def test_a_window_is_the_start_of_a_sequence_and_ends_in_an_answer():

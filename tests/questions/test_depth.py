@@ -2,7 +2,6 @@
 
 import made_up_depth
 import made_up_results as made_up
-import pandas as pd
 import pytest
 from made_up_depth import PROFILE, by_group, dissection
 
@@ -36,7 +35,7 @@ RISING = {part: [9.0, 0.1, 0.2, 0.4, 0.6, 0.8] for part in PROFILE["shares"]}
 
 def verdicts(asked=DEPTH, seeds=SEEDS, further=(), scores=SCORES, growths=(0.0, 0.01, -0.01, 0.01, 0.0), **profile):
     """Of a baseline of some seeds with a profile beside `PROFILE`, and of further runs of the usual one."""
-    profile = {"tokens": TOKENS, "depths": {"kl": 4.0, "overlap": 4.0}} | profile
+    profile = {"tokens": TOKENS, "depths": {"kl": 4, "overlap": 4}} | profile
     runs = {f"seed_{seed}": {**PLAIN, "seed": seed} for seed in range(len(seeds))}
     tables = []
     for run, factor, more in zip(runs, seeds, growths):
@@ -51,8 +50,7 @@ def verdicts(asked=DEPTH, seeds=SEEDS, further=(), scores=SCORES, growths=(0.0, 
         }
         tables += [dissection(run, **profile | {"shares": shares}), *([by_group(run, groups)] if groups else [])]
     tables += [dissection(run) for run in dict(further)]
-    rows = pd.concat(tables, ignore_index=True) if tables else []
-    with made_up.in_memory(rows, runs | dict(further), made_up_depth.LAYERS, asked) as connection:
+    with made_up.in_memory(made_up.together(*tables), runs | dict(further), made_up_depth.LAYERS, asked) as connection:
         return made_up.verdicts(connection)
 
 
@@ -91,12 +89,12 @@ def test_all_claims_may_hold():
         ("later_layers", {"later": [0.5, 0.1, 0.1, 0.1, 0.1]}, "no effect"),
         ("future_share", {"everywhere": [0.5, 0.8, 0.8, 0.01, 0.01, 0.2]}, "no"),
         ("future_share", {"everywhere": [0.5] * 6, "future": [0.1, 0.05, 0.05, 0.05, 0.05, 0.0]}, "no effect"),
-        ("kl", {"depths": {"kl": 6.0, "overlap": 4.0}}, "no"),
-        ("kl", {"depths": {"overlap": 4.0}}, "no"),  # in no layer
-        ("kl", {"depths": {"kl": 5.0, "overlap": 4.0}}, "undecided"),  # a layer is as much as counts as near
-        ("kl", {"depths": {"kl": 3.0, "overlap": 3.0}, "shares": FLAT, "seeds": [1.0] * 5}, "no effect"),
+        ("kl", {"depths": {"kl": 6, "overlap": 4}}, "no"),
+        ("kl", {"depths": {"overlap": 4}}, "no"),  # in no layer
+        ("kl", {"depths": {"kl": 5, "overlap": 4}}, "undecided"),  # a layer is as much as counts as near
+        ("kl", {"depths": {"kl": 3, "overlap": 3}, "shares": FLAT, "seeds": [1.0] * 5}, "no effect"),
         ("kl", {"shares": RISING}, "no"),  # nothing falls
-        ("overlap", {"depths": {"kl": 4.0, "overlap": 1.0}}, "no"),
+        ("overlap", {"depths": {"kl": 4, "overlap": 1}}, "no"),
         ("erasure_flat", tokens(erasure=[1, 2, 3, 4, 5]), "no"),
         ("erasure_middle", tokens(erasure=[5, 5, 5, 5, 5]), "no"),
         ("attribution_flat", tokens(attribution=[5, 4, 3, 2, 1]), "no"),
@@ -135,7 +133,7 @@ def mapped(pairs, runs):
     """Verdicts where the layers that map best onto each are given by pair."""
     every = {run: {**PLAIN, **definition} for run, definition in runs.items()}
     tables = [made_up_depth.maps(pair, best, runs[source]["layers"]) for pair, (source, _, best) in pairs.items()]
-    connection = made_up.in_memory(pd.concat(tables, ignore_index=True) if tables else [], every, 8)
+    connection = made_up.in_memory(made_up.together(*tables), every, 8)
     for pair, (source, target, _) in pairs.items():
         connection.execute("INSERT INTO pairs VALUES (?, ?, ?)", [pair, source, target])
     made_up.write_claims(connection, [D6])
@@ -171,7 +169,7 @@ def test_pairs_that_are_not_two_plain_models_of_one_design_are_not_judged(shallo
 
 def test_numbers_and_runs_are_of_all_setups():
     runs = {"a": PLAIN, "shared": {**PLAIN, "readouts": "shared"}, "to_do": {**PLAIN, "readouts": "separate"}}
-    rows = pd.concat([dissection("a"), by_group("a", {"s: 1": 2.0, "s: 2": 2.1}), dissection("shared")])
+    rows = made_up.together(dissection("a"), by_group("a", {"s: 1": 2.0, "s: 2": 2.1}), dissection("shared"))
     with made_up.in_memory(rows, runs, made_up_depth.LAYERS, DEPTH) as connection:
         for question in DEPTH:
             found = connection.execute(question.sql("numbers")).df()

@@ -2,7 +2,6 @@
 
 import made_up_depth
 import made_up_results as made_up
-import pandas as pd
 import pytest
 from drawn import settled, texts, titles
 from made_up_depth import PROFILE
@@ -143,8 +142,8 @@ def test_linear_maps_show_their_diagonal_and_the_mean(connection):
 
 @pytest.mark.filterwarnings("error")
 def test_many_layers_and_one_kind_are_drawn_without_numbers(gather):
-    table = made_up_depth.maps("wide", [min(-(-layer // 2), 12) for layer in range(1, 31)], 12)
-    table = table[table["metric"].str.startswith("residual")]
+    maps = made_up_depth.maps("wide", [min(-(-layer // 2), 12) for layer in range(1, 31)], 12)["linear_maps"]
+    table = {"linear_maps": maps[maps["kind"] == "residual"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "PAIRS", {"wide": ("depth_1", "baseline", [])})
         runs = {run: made_up.RUNS[run] for run in ("depth_1", "baseline")}
@@ -167,7 +166,7 @@ DEEP = {
 
 
 def with_problems(run, scores):
-    return pd.concat([made_up_depth.dissection(run), made_up_depth.by_group(run, scores)], ignore_index=True)
+    return made_up_depth.dissection(run) | made_up_depth.by_group(run, scores)
 
 
 @pytest.mark.filterwarnings("error")
@@ -205,9 +204,9 @@ def test_models_of_few_layers_say_what_they_do_not_have(gather):
     one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
     one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {}, "tokens": {}}
     runs = {"baseline": made_up.RUNS["baseline"]}
-    problems = made_up_depth.by_group("baseline", PROMPTS, layers=1)
-    problems = problems[~problems["metric"].str.startswith(("depth_score", "output"))]
-    rows = pd.concat([made_up_depth.dissection("baseline", **one), problems], ignore_index=True)
+    problems = made_up_depth.by_group("baseline", PROMPTS, error=None, layers=1)["group_scores"]
+    problems = problems.assign(depth_score=None, output_depth_score=None, depth_score_by_max=None)
+    rows = made_up_depth.dissection("baseline", **one) | {"group_scores": problems}
     with questions.connect(gather(runs, runs, {("depth", "baseline"): rows})) as connection:
         assert texts(settled(skip_effects, connection)) == ["No dissected model has a layer after its first."]
         said = "No model that has read problems has a depth score on them, which takes three layers."
@@ -221,15 +220,12 @@ def test_models_of_few_layers_say_what_they_do_not_have(gather):
 @pytest.mark.filterwarnings("error")
 def test_a_published_model_stands_beside_the_runs(gather):
     runs = {"baseline": made_up.RUNS["baseline"]}
-    theirs = [
-        made_up_depth.dissection("deep_model", "published", **DEEP),
-        made_up_depth.by_group(
-            "deep_model", {"levels: level 1": 6.0, "levels: level 5": 6.6} | PROMPTS, layers=12, size="published"
-        ),
-    ]
+    levels = {"levels: level 1": 6.0, "levels: level 5": 6.6}
+    theirs = made_up_depth.dissection("deep_model", **DEEP)
+    theirs |= made_up_depth.by_group("deep_model", levels | PROMPTS, layers=12)
     analysed = {
         ("depth", "baseline"): with_problems("baseline", PROMPTS),
-        ("published_depth", "deep_model"): pd.concat(theirs, ignore_index=True),
+        ("published_depth", "deep_model"): theirs,
     }
     with questions.connect(gather(runs, runs, analysed)) as connection:
         for module in (contributions, depth_profile):

@@ -71,11 +71,13 @@ def test_maps_hold_the_weights_where_the_axes_say(gather):
 
 @pytest.mark.filterwarnings("error")
 def test_negative_weights_and_exploding_gains_can_be_drawn(gather):
-    table = made_up.routing("separate")
-    table.loc[table["metric"] == "read", "value"] *= -1
-    gains = table["metric"].isin(["forward_gain", "backward_gain"])
-    table.loc[gains, "value"] = 10.0 ** table.loc[gains, "layer"]
-    with database.connect(gather(RUNS, analysed={("routing", "separate"): table})) as connection, style.theme():
+    table = made_up.routing("separate")["routing"]
+    table["read"] *= -1
+    gains = table["forward_gain"].notna()
+    for gain in ("forward_gain", "greatest_forward_gain", "backward_gain", "greatest_backward_gain"):
+        table.loc[gains, gain] = 10.0 ** table.loc[gains, "layer"]
+    analysed = {("routing", "separate"): {"routing": table}}
+    with database.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
         figure = routing.draw(connection)
         figure.draw_without_rendering()
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
@@ -91,7 +93,7 @@ def test_panels_of_many_runs_do_not_overlap(tmp_path):
         for seed in range(seeds):
             run = f"{kind}_seed_{seed}"
             runs[run] = {**RUNS[kind], "seed": seed}
-            tables["routing", run] = made_up.routing(kind).assign(run=run)
+            tables["routing", run] = {"routing": made_up.routing(kind)["routing"].assign(run=run)}
     made_up.write_analyses(tmp_path, tables)
     collect(made_up.params(runs) | {"routing": {"runs": list(runs)}}, tmp_path, tmp_path / "warehouse")
     with database.connect(tmp_path / "warehouse") as connection, style.theme():

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
+from perlayer.depth import tables
+from perlayer.depth.by_group import difficulty
+from perlayer.depth.tables import (
+    Contribution,
+    DepthScore,
+    EffectiveDepth,
+    GroupScore,
+    LinearMap,
+    OutputEffect,
+    ResidualLens,
+    SkipEffect,
+    TokenEffect,
+)
+from perlayer.tables import table_of
+
 LAYERS = 6
-TYPES = {
-    "sublayer": "string",
-    "layer": "int16",
-    "other_layer": "Int16",
-    "text": "string",
-    "position": "Int32",
-    "token": "string",
-    "strength": "Float64",
-}
+STATS = {"mean": 1.0, "p95": 2.0, "max": 3.0}  # and how many times the mean each is
 # By layer; of the lens from layer 0, the embedding. `later` is what skipping a layer changes at future tokens in every
 # later layer, `future` and `everywhere` what it changes in predictions; `depths` are effective ones. `tokens` says
 # until which layer tokens of a text matter: those between its first and the ones that predict.
@@ -38,7 +45,7 @@ PROFILE: dict[str, Any] = {
     "kl": [6.0, 4.0, 3.5, 3.2, 1.5, 0.5, 0.0],
     "overlap": [0.02, 0.1, 0.12, 0.15, 0.4, 0.7, 1.0],
     "scores": {"depth_score": 2.2, "output_depth_score": 1.8},
-    "depths": {"kl": 5.0, "overlap": 5.0, "cosine": 4.0},
+    "depths": {"kl": 5, "overlap": 5, "cosine": 4},
     "tokens": {
         "window 1": {"erasure": [3, 2, 4, 3, 3], "attribution": [2, 3, 4, 5, 5]},
         "window 2": {"erasure": [5, 4], "attribution": [1, 3]},
@@ -47,67 +54,78 @@ PROFILE: dict[str, Any] = {
 PREDICTING = 2  # tokens of every text, which matter until the last layer, before one that the answer does not see
 
 
-def dissection(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
-    """The rows of depth: `PROFILE` but for what is given, as means; p95 is 2 and max 3 times that."""
+def dissection(run: str, **profile: Any) -> dict[str, pd.DataFrame]:
+    """The tables of depth but for groups of prompts: `PROFILE` but for what is given, as means."""
     profile = PROFILE | profile
-    rows = []
-
-    def add(analysis, metric, layer, value, part="layer", other=None, stats=("mean", "p95", "max")):
-        sublayer = None if part == "layer" else part
-        row = {"analysis": analysis, "layer": layer, "sublayer": sublayer, "other_layer": other, "metric": metric}
-        factors = {"mean": 1.0, "p95": 2.0, "max": 3.0}
-        rows.extend({**row, "stat": stat, "value": factors[stat] * value} for stat in stats)
-
     layers = len(profile["shares"]["layer"])
-    for layer in range(layers + 1):
-        add("contributions", "residual_norm", layer, 1.0 + layer, stats=("mean", "max"))
-        add("logit_lens", "kl_lens_final", layer, profile["kl"][layer], stats=("mean",))
-        add("logit_lens", "kl_final_lens", layer, 2 * profile["kl"][layer], stats=("mean",))
-        add("logit_lens", "top5_overlap", layer, profile["overlap"][layer], stats=("mean",))
+    contributions, effects, outputs = [Contribution(run, 0, None, residual_norm=1.0)], [], []
     for layer in range(1, layers + 1):
-        for part in ("layer", "attention", "mlp"):
-            for suffix, less in (("", 0.0), ("_without_first", 0.01)):
-                share, cosine = (profile[name][part][layer - 1] - less for name in ("shares", "cosines"))
-                add("contributions", f"relative_contribution{suffix}", layer, share, part)
-                add("contributions", f"cosine{suffix}", layer, cosine, part, stats=("mean",))
-            half = 1.0 if part == "layer" else 0.5
-            for name, metric in (("everywhere", "output_effect_all"), ("future", "output_effect_future")):
-                add("skipping", metric, layer, half * profile[name][layer - 1], part)
-            for other in range(layer + 1, layers + 1):
-                later = half * profile["later"][layer - 1]
-                add("skipping", "effect_future", layer, later, part, other)
-                add("skipping", "effect_all", layer, later + 0.1 * other, part, other)
-                add("skipping", "local_effect_future", layer, 0.5 * later, part, other)
-                add("skipping", "local_effect_all", layer, later + 0.05 * other, part, other)
-    for metric, value in profile["scores"].items():
-        add("depth_score", metric, layers, value)
-    for name, value in profile["depths"].items():
-        add("depth_score", f"effective_depth_{name}", layers, value, stats=("mean",))
-        add("depth_score", f"effective_depth_{name}_share", layers, value / layers, stats=("mean",))
-    for layer in range(layers + 1):
-        add("erasure", "erasure", layer, 0.01)
-    for text, until in profile["tokens"].items():
-        rows.extend({**row, "text": text} for row in _token_rows(until, layers))
-    return _typed(rows, run, size)
+        everywhere, future = (profile[name][layer - 1] for name in ("everywhere", "future"))
+        for sublayer, half in ((None, 1.0), ("attention", 0.5), ("mlp", 0.5)):
+            share, cosine = (profile[name][sublayer or "layer"][layer - 1] for name in ("shares", "cosines"))
+            row = Contribution(
+                run,
+                layer,
+                sublayer,
+                *(factor * share for factor in STATS.values()),
+                cosine,
+                residual_norm=None if sublayer else 1.0 + layer,
+                relative_contribution_without_first=share - 0.01,
+                cosine_without_first=cosine - 0.01,
+            )
+            contributions.append(row)
+            for stat, factor in STATS.items():
+                outputs.append(
+                    OutputEffect(run, layer, sublayer, stat, *(factor * half * each for each in (everywhere, future)))
+                )
+                for other in range(layer + 1, layers + 1):
+                    later = half * profile["later"][layer - 1]
+                    values = (later + 0.1 * other, later, later + 0.05 * other, 0.5 * later)
+                    effects.append(SkipEffect(run, layer, sublayer, other, stat, *(factor * each for each in values)))
+    scores = [profile["scores"].get(name) for name in ("depth_score", "output_depth_score")]
+    depths = [profile["depths"].get(name) for name in ("cosine", "kl", "overlap")]
+    return frames(
+        contributions=contributions,
+        residual_lens=[
+            ResidualLens(run, layer, kl, 2 * kl, overlap)
+            for layer, (kl, overlap) in enumerate(zip(profile["kl"], profile["overlap"]))
+        ],
+        skip_effects=effects,
+        output_effects=outputs,
+        depth_scores=[
+            DepthScore(run, layers, None, stat, *(factor * score for score in scores))
+            for stat, factor in STATS.items()
+            if profile["scores"]
+        ],
+        effective_depths=[EffectiveDepth(run, layers, *depths)],
+        token_effects=[
+            row for text, until in profile["tokens"].items() for row in _token_rows(run, text, until, layers)
+        ],
+    )
 
 
-def _token_rows(until: dict[str, list[int]], layers: int) -> Iterator[dict[str, Any]]:
+def frames(**rows: Sequence[Any]) -> dict[str, pd.DataFrame]:
+    """Rows by the name of their table."""
+    return {name: table_of(tables.TABLES[name], each).to_pandas() for name, each in rows.items()}
+
+
+def _token_rows(run: str, text: str, until: dict[str, list[int]], layers: int) -> Iterator[TokenEffect]:
     """Of one text whose last token is not seen. Attributions turn their sign from token to token.
 
     What attention and MLP give is attributed half as much as the residual.
     """
-    for metric, analysis, first in (("erasure", "erasure", 0), ("attribution", "integrated_gradients", 1)):
-        ends = [layers - 1, *(min(end, layers - 1) for end in until[metric]), *[layers] * PREDICTING]
-        ends += [None] if metric == "attribution" else []
-        shares = {None: 1.0, "attention": 0.5, "mlp": 0.5} if metric == "attribution" else {None: 1.0}
-        for position, end in enumerate(ends):
-            token = {"analysis": analysis, "metric": metric, "stat": "single", "position": position}
-            token["token"] = string.ascii_letters[position]
-            sign = (-1) ** position if metric == "attribution" else 1
-            for layer in range(first, layers + 1):
-                for sublayer, share in shares.items():
-                    value = sign * share * _effect(layer, end, first, layers)
-                    yield {**token, "layer": layer, "sublayer": sublayer, "value": value}
+    erased, attributed = (
+        [layers - 1, *(min(end, layers - 1) for end in until[measure]), *[layers] * PREDICTING, *beyond]
+        for measure, beyond in (("erasure", []), ("attribution", [None]))
+    )
+    for position, end in enumerate(attributed):
+        token, sign = string.ascii_letters[position], (-1) ** position
+        for layer in range(layers + 1):
+            seen = position < len(erased)
+            erasure = _effect(layer, erased[position], 0, layers) if seen else None
+            shares = [sign * share * _effect(layer, end, 1, layers) for share in (1.0, 0.5, 0.5) if layer]
+            if seen or shares:
+                yield TokenEffect(run, text, position, token, layer, erasure, *shares)
 
 
 def _effect(layer: int, end: int | None, first: int, layers: int) -> float:
@@ -119,51 +137,41 @@ def _effect(layer: int, end: int | None, first: int, layers: int) -> float:
     return 0.16 if layer == end > first else 0.3
 
 
-def maps(pair: str, best: list[int], sources: int, size: str = "nano") -> pd.DataFrame:
-    """The rows of linear maps: the residual after layer k is mapped best from layer best[k - 1], contributions from 1.
+def maps(pair: str, best: list[int], sources: int) -> dict[str, pd.DataFrame]:
+    """Linear maps: the residual after layer k is mapped best from layer best[k - 1], contributions from 1.
 
     An error is 0.3 and 0.01 for each layer of the target, and 0.05 more with each layer away from the best; it is least
     from and to embeddings.
     """
-    rows = []
+    rows, layers = [], len(best)
     for kind, first in (("residual", 0), ("contribution", 1)):
-        for layer in range(first, len(best) + 1):
-            target = {"analysis": "linear_maps", "layer": layer}
-            rows.append({**target, "metric": f"{kind}_mean_error", "stat": "mean", "value": 0.9 + 0.01 * layer})
+        for layer in range(first, layers + 1):
+            nearest = 1 if kind == "contribution" else best[layer - 1]
             for source in range(first, sources + 1):
-                away = abs(source - (best[layer - 1] if kind == "residual" else 1))
-                error = 0.3 + 0.05 * away + 0.01 * layer if layer and source else 0.2
-                values = {"error": error, "unexplained": error / 2, "penalty": 0.01}
-                rows.extend(
-                    {**target, "other_layer": source, "metric": f"{kind}_{name}", "stat": stat, "value": values[name]}
-                    for name, stat in (("error", "mean"), ("unexplained", "mean"), ("penalty", "single"))
+                maps = bool(layer and source)
+                error = 0.3 + 0.05 * abs(source - nearest) + 0.01 * layer if maps else 0.2
+                numbers = (
+                    error,
+                    error / 2,
+                    0.01,
+                    0.9 + 0.01 * layer,
+                    abs(source * layers - layer * sources) / (layers * sources),
                 )
-    return _typed(rows, pair, size)
-
-
-def _typed(rows: list[dict[str, Any]], run: str, size: str) -> pd.DataFrame:
-    """The rows as a table of dissections, with null for what they leave out."""
-    columns = ["analysis", "layer", "sublayer", "other_layer", "metric", "stat", "value", "text", "position", "token"]
-    table = pd.DataFrame(rows, columns=columns).assign(run=run, size=size, strength=None)
-    return table.astype(TYPES)
+                row = LinearMap(pair, kind, layer, source, layers, sources, *numbers, maps and source == nearest)
+                rows.append(row)
+    return frames(linear_maps=rows)
 
 
 def by_group(
-    run: str, scores: dict[str, float], error: float | None = 0.01, layers: int = LAYERS, size: str = "nano"
-) -> pd.DataFrame:
-    """The rows of depth_by_group: scores by "SET: GROUP", of 4 prompts each; those by predictions are half of them."""
+    run: str, scores: dict[str, float], error: float | None = 0.01, layers: int = LAYERS
+) -> dict[str, pd.DataFrame]:
+    """Scores by "SET: GROUP", of 4 prompts each, which say their difficulty first or not; by predictions half."""
     rows = []
     for text, score in scores.items():
-        numbers = {"depth_score": score, "output_depth_score": score / 2, "answered": 0.25}
-        if error is not None:
-            numbers |= {"depth_score_standard_error": error, "output_depth_score_standard_error": error / 2}
-        rows += [{"metric": name, "stat": "mean", "value": value, "text": text} for name, value in numbers.items()]
-        rows.append({"metric": "depth_score", "stat": "max", "value": 3 * score, "text": text})
-        for name, count in (("prompts", 4.0), ("too_long", 1.0)):
-            rows.append({"metric": name, "stat": "single", "value": count, "text": text})
-    table = pd.DataFrame(rows).assign(run=run, size=size, analysis="depth_by_group", layer=layers)
-    table = table.assign(sublayer=None, other_layer=None, position=None, token=None, strength=None)
-    return table.astype(TYPES)
+        prompts, group = text.split(": ")
+        numbers = (0.25, score, error, score / 2, error and error / 2, 3 * score)
+        rows.append(GroupScore(run, prompts, group, difficulty(group), layers, 4, 1, *numbers))
+    return frames(group_scores=rows)
 
 
 def scaled(factor: float) -> dict[str, Any]:

@@ -11,16 +11,20 @@ import made_up_anatomy
 import made_up_depth
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from perlayer.catalogue import catalogue
 from perlayer.comparison import Rule
+from perlayer.depth.tables import Route
 from perlayer.params import load
 from perlayer.questions.claims import write_claims
 from perlayer.questions.question import Question
 from perlayer.store import fresh_folder, set_about
+from perlayer.tables import schema_of
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
+from perlayer.warehouse.tables import TABLES
 
 ROOT = Path(__file__).parents[2]
 LAYERS = 6
@@ -361,21 +365,21 @@ def lens(run: str, size: str = "nano", kind: str = "logit_lens") -> pd.DataFrame
     return _table(pd.DataFrame(rows), run, size)
 
 
-def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[tuple[str, str], pd.DataFrame]:
+def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[tuple[str, str], Any]:
     """The tables of all stages that read the finished `runs` and the published models, by stage and name."""
     tables = {("retrain_heads", run): retrained(run, size) for run in RETRAINED if run in runs}
     tables |= {("lens", run): lens(run, size) for run in runs}
     tables |= {("tuned_lens", run): lens(run, size, "tuned_lens") for run in TUNED if run in runs}
-    tables |= {("routing", run): routing(run, size) for run in ROUTING if run in runs}
+    tables |= {("routing", run): routing(run) for run in ROUTING if run in runs}
     tables |= {
-        ("depth", run): made_up_depth.dissection(run, size, **made_up_depth.scaled(factor))
+        ("depth", run): made_up_depth.dissection(run, **made_up_depth.scaled(factor))
         for run, factor in DISSECTED.items()
         if run in runs
     }
     for name, (source, target, best) in PAIRS.items():
         if {source, target} <= {*runs}:
             sources = runs[source].get("layers", LAYERS)
-            tables["depth_maps", name] = made_up_depth.maps(name, best, sources, size)
+            tables["depth_maps", name] = made_up_depth.maps(name, best, sources)
     tables |= {
         ("anatomy", run): made_up_anatomy.anatomy(run, size, **made_up_anatomy.scaled(factor))
         for run, factor in made_up_anatomy.SEEDS.items()
@@ -387,46 +391,35 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
     return tables
 
 
-def routing(run: str, size: str = "nano") -> pd.DataFrame:
-    """The rows of routing: at place p stream k is read by 0.1 k + 0.01 p, source i by (i + 1) over their sum."""
+def routing(run: str) -> dict[str, pd.DataFrame]:
+    """The table routing: at place p stream k is read by 0.1 k + 0.01 p, source i by (i + 1) over their sum."""
     rows = []
     for place in range(2 * LAYERS + 1):
         layer, sublayer = place // 2 + 1, ("attention", "mlp")[place % 2]
         if place == 2 * LAYERS:
             layer, sublayer = LAYERS, "head"
-        numbers = {}  # by metric, other_layer and stat
+        at = (run, layer, sublayer, place)
         if ROUTING[run] == "sources":
             weights = np.arange(1, place + 2) / sum(range(1, place + 2))
-            numbers |= {("source_weight", source, "mean"): weight for source, weight in enumerate(weights)}
-            numbers["source_entropy", None, "mean"] = -(weights * np.log(weights)).sum()
+            rows += [Route(*at, source, source_weight=weight) for source, weight in enumerate(weights)]
+            rows.append(Route(*at, None, source_entropy=-(weights * np.log(weights)).sum()))
         elif sublayer != "head":
-            for stream in range(1, STREAMS + 1):
-                numbers["read", stream, "mean"] = 0.1 * stream + 0.01 * place
-                numbers["write", stream, "mean"] = 1 - 0.05 * stream
-                numbers["mixing_into_1", stream, "mean"] = 1.0 / stream
-            for stat, factor in (("mean", 1.0), ("max", 2.0)):
-                numbers["forward_gain", None, stat] = factor * (1 + 0.1 * place)
-                numbers["backward_gain", None, stat] = factor * (1 + 0.2 * place)
-            numbers["least_column_sum", None, "mean"] = 1 - 0.02 * place
-        for (metric, other, stat), value in numbers.items():
-            row = {"layer": layer, "sublayer": sublayer, "other_layer": other}
-            rows.append({**row, "stat": stat, "metric": metric, "value": float(value)})
-    table = pd.DataFrame(rows).assign(run=run, size=size, analysis="routing")
-    table = table.assign(text=None, position=None, token=None, strength=None)
-    types = {
-        "layer": "int16",
-        "other_layer": "Int16",
-        "text": "string",
-        "position": "Int32",
-        "token": "string",
-        "strength": "Float64",
-    }
-    return table.astype(types)[["run", "size", *DISSECTION]]
+            rows += [Route(*at, k, read=0.1 * k + 0.01 * place, write=1 - 0.05 * k) for k in range(1, STREAMS + 1)]
+            gains = [factor * (1 + growth * place) for growth in (0.1, 0.2) for factor in (1.0, 2.0)]
+            names = ("forward_gain", "greatest_forward_gain", "backward_gain", "greatest_backward_gain")
+            rows.append(Route(*at, None, **dict(zip(names, gains)), least_column_sum=1 - 0.02 * place))
+    return made_up_depth.frames(routing=rows)
+
+
+def together(*tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The rows of several models, in one table of each kind."""
+    names = dict.fromkeys(name for each in tables for name in each)
+    return {name: pd.concat([each[name] for each in tables if name in each], ignore_index=True) for name in names}
 
 
 def per_layer(table: pd.DataFrame) -> bool:
     """Whether a table is one of per-layer metrics."""
-    return "analysis" not in table
+    return isinstance(table, pd.DataFrame) and "analysis" not in table
 
 
 def write_analyses(
@@ -452,8 +445,9 @@ def _empty(asked: tuple[Path, ...]) -> duckdb.DuckDBPyConnection:
 def in_memory(rows, runs, depth=2, question=None, rungs=None, ends=None):
     """The views over rows of `layer_metrics` and `runs`, and the claims of one question or of several.
 
-    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss. `ends`: columns
-    of `runs`, by run. The rows are in a transaction that ends with the connection, so no other connection sees them.
+    Rows may be a whole table, or single ones, where what a row leaves out is that of a training loss, or several tables
+    by name. `ends`: columns of `runs`, by run. The rows are in a transaction that ends with the connection, so no other
+    connection sees them.
     """
     asked = [question] if isinstance(question, Question) else list(question or ())
     connection = _empty(tuple(one.folder for one in asked)).cursor()
@@ -464,7 +458,11 @@ def in_memory(rows, runs, depth=2, question=None, rungs=None, ends=None):
     for run, columns in (ends or {}).items():
         named = ", ".join(f"{name} = ?" for name in columns)
         connection.execute(f"UPDATE runs SET {named} WHERE run = ?", [*columns.values(), run])
-    if len(rows):
+    if isinstance(rows, dict):
+        for name, table in rows.items():
+            schema = schema_of(TABLES[name])
+            database.insert(connection, name, pa.Table.from_pandas(table, schema, preserve_index=False))
+    elif len(rows):
         usual = {"size": "nano", "step": 1, "tokens": 10, "other_layer": None, "readout": "head", "ahead": 1}
         usual |= {"split": "train", "metric": "loss"}
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([{**usual, **row} for row in rows])

@@ -5,10 +5,12 @@ from pathlib import Path
 import duckdb
 import made_up_results as made_up
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
-from perlayer.depth.tables import Number, dissections_table
 from perlayer.errors import UserError
+from perlayer.tables import columns_of, schema_of
 from perlayer.warehouse.collect import collect, set_aside
 from perlayer.warehouse.tables import TABLES
 
@@ -48,7 +50,7 @@ def test_every_row_arrives(warehouse_dir):
 
 
 def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(warehouse_dir):
-    rows = pd.concat([table for table in made_up.analyses().values() if not made_up.per_layer(table)])
+    rows = pd.concat([table for table in made_up.analyses().values() if "analysis" in table])
     columns = ["run", "size", *made_up.DISSECTION]
     found = read(warehouse_dir, "dissections")
     assert list(found.columns) == columns
@@ -59,32 +61,15 @@ def test_every_number_of_dissections_arrives_in_the_columns_of_their_table(wareh
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 
-def test_dissections_of_depth_arrive_with_whole_layers(tmp_path):
-    made_up.write(tmp_path, SOME)
-    numbers = [
-        Number(1, None, "effect_all", "p95", 0.5, 2),
-        Number(1, "mlp", "effect_all", "p95", 0.25, 2),
-        Number(2, None, "cosine", "mean", -0.5),
-        Number(2, None, "cosine", "single", -0.5, text="window 1", position=0),
-        Number(2, None, "cosine", "single", -0.5, text="window 2", position=0),
-        Number(2, None, "cosine", "single", -0.5, text="window 1", position=1),
-        Number(2, "gate_proj", "cosine", "mean", 0.5, strength=0.1),
-    ]
-    words = {("window 1", 0): "The", ("window 2", 0): "A", ("window 1", 1): " end"}
-    table = dissections_table("probes", "nano", dict.fromkeys(("skipping", "contributions"), numbers), words)
-    made_up.write_analyses(tmp_path, {("depth", "probes"): table.to_pandas()})
-    params = {**made_up.params(SOME), "depth": {"runs": ["probes", "separate"]}}
-    absent = collect(params, tmp_path, tmp_path / "warehouse")
-    assert absent.analyses["depth"] == ["separate"]
-    path = tmp_path / "warehouse/dissections.parquet"
-    found = duckdb.sql(f"SELECT {', '.join(made_up.DISSECTION)} FROM '{path}'").fetchall()
-    rows = [
-        (n.layer, n.sublayer, n.other_layer, n.stat, n.metric, n.text, n.position, words.get((n.text, n.position)))
-        for n in numbers
-    ]
-    rows = [(*row, n.strength, n.value) for row, n in zip(rows, numbers)]
-    expected = {(name, *row) for name in ("skipping", "contributions") for row in rows}
-    assert len(found) == len(expected) and set(found) == expected
+def test_every_row_of_dissections_arrives_in_its_table(warehouse_dir):
+    tables = made_up.together(*(tables for tables in made_up.analyses().values() if isinstance(tables, dict)))
+    for name, rows in tables.items():
+        kind = TABLES[name]
+        order = [(column.name, "ascending") for column in columns_of(kind) if not column.measured]
+        expected = pa.Table.from_pandas(rows, schema_of(kind), preserve_index=False)
+        assert parquet.read_table(warehouse_dir / f"{name}.parquet").sort_by(order).equals(expected.sort_by(order)), (
+            name
+        )
 
 
 def test_pairs_say_which_runs_they_are_of(warehouse_dir, gather):
@@ -98,7 +83,7 @@ def test_dissections_at_another_size_are_absent(tmp_path):
     made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate")}, "smoke")
     absent = collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
     assert absent.analyses["routing"] == ["separate"]
-    assert read(tmp_path / "warehouse", "dissections").empty  # a table all the same
+    assert read(tmp_path / "warehouse", "routing").empty  # a table all the same
 
 
 def test_absent_runs_are_named_and_no_error(tmp_path):
@@ -182,6 +167,12 @@ def test_analyses_do_not_change_what_is_said_of_runs(warehouse_dir, gather):
     assert (alone / "runs.parquet").read_bytes() == (warehouse_dir / "runs.parquet").read_bytes()
 
 
+def shuffled(tables):
+    if isinstance(tables, dict):
+        return {name: shuffled(table) for name, table in reversed(tables.items())}
+    return tables.sample(frac=1, random_state=2)
+
+
 def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
     names = [*(f"warehouse/{table}.parquet" for table in TABLES), "headline.json"]
     some = {run: made_up.RUNS[run] for run in ("probes", "baseline", "probes_seed_1", "separate", "depth_1")}
@@ -193,9 +184,7 @@ def test_same_results_give_the_same_bytes_whatever_their_order(tmp_path):
     collect(made_up.params(dict(reversed(some.items()))), tmp_path / "b", tmp_path / "b/warehouse")
     analyses = made_up.analyses(some)
     made_up.write_analyses(tmp_path / "a", analyses)
-    made_up.write_analyses(
-        tmp_path / "b", {key: table.sample(frac=1, random_state=2) for key, table in reversed(analyses.items())}
-    )
+    made_up.write_analyses(tmp_path / "b", {key: shuffled(tables) for key, tables in reversed(analyses.items())})
     for folder in ("a", "b"):
         collect(made_up.params(some), tmp_path / folder, tmp_path / folder / "warehouse")
     for name in names:
@@ -269,7 +258,10 @@ def damage_rows(table):
     "damage, said",
     [
         (damage_column, "no readout, value"),
-        (damage_value, "layer 6, readout head, ahead 1, split train, metric loss: expected finite numbers, found inf"),
+        (
+            damage_value,
+            "ahead 1, split train, metric loss: expected finite numbers, found value inf",
+        ),
         (damage_repeat, "layer 6, readout head, ahead 1, split train, metric loss: expected one row, found 2"),
         (damage_owner, "expected the rows of baseline alone, found another"),
         (damage_type, "first"),
@@ -331,22 +323,23 @@ def test_damaged_analyses_are_named_in_one_line(tmp_path, damage, said):
 @pytest.mark.parametrize(
     "damage, said",
     [
-        (lambda table: table.drop(columns=["stat"]), "expected the columns run, size, analysis, layer, sublayer,"),
+        (lambda table: table.drop(columns=["place"]), "expected the columns run, layer, sublayer, place, other_layer,"),
         (
-            lambda table: table.assign(value=table["value"].where(table["metric"] != "write", float("inf"))),
-            "layer 1, sublayer attention, other_layer 1, stat mean, metric write: expected finite numbers",
+            lambda table: table.assign(write=table["write"].fillna(0).replace(0.9, float("inf"))),
+            "layer 1, sublayer attention, place 0, other_layer 2: expected finite numbers, found write inf",
         ),
         (
-            lambda table: pd.concat([table, table[table["metric"] == "least_column_sum"].iloc[[3]]]),
-            "metric least_column_sum: expected one row, found 2",
+            lambda table: pd.concat([table, table.iloc[[3]]]),
+            "layer 1, sublayer mlp, place 1, other_layer 1: expected one row, found 2",
         ),
         (damage_owner, "expected the rows of separate alone, found another"),
         (lambda table: table.head(1).assign(layer="first"), "expected the types "),
     ],
 )
 def test_damaged_dissections_are_named_in_one_line(tmp_path, damage, said):
-    made_up.write_analyses(tmp_path, {("routing", "separate"): damage(made_up.routing("separate"))})
-    with pytest.raises(UserError, match="analyses/routing/separate/dissections.parquet") as error:
+    damaged = {"routing": damage(made_up.routing("separate")["routing"])}
+    made_up.write_analyses(tmp_path, {("routing", "separate"): damaged})
+    with pytest.raises(UserError, match="analyses/routing/separate/routing.parquet") as error:
         collect(made_up.params(SOME), tmp_path, tmp_path / "warehouse")
     assert said in str(error.value) and "\n" not in str(error.value)
 

@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 from made_up_depth import PROFILE, dissection
 
+from perlayer.depth.tables import Contribution
+
 PLAIN = {"residual": "sandwich", "readouts": "none", "seed": 0}
 
 
 def over(tables, runs, depth=made_up_depth.LAYERS):
-    return made_up.in_memory(pd.concat(tables, ignore_index=True), runs, depth)
+    return made_up.in_memory(made_up.together(*tables), runs, depth)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def test_lens_scores_and_effective_depths(connection):
     found = connection.execute("SELECT kl_lens_final, top5_overlap FROM residual_lens ORDER BY layer").fetchall()
     assert found == list(zip(PROFILE["kl"], PROFILE["overlap"]))
     assert connection.execute("FROM depth_scores WHERE stat = 'mean'").fetchall() == [("a", 6, None, "mean", 2.2, 1.8)]
-    assert connection.execute("FROM effective_depths").fetchall() == [("a", 6, 4.0, 5.0, 5.0)]
+    assert connection.execute("FROM effective_depths").fetchall() == [("a", 6, 4, 5, 5)]
 
 
 def drop(shares):
@@ -84,11 +86,8 @@ def drop(shares):
 def test_drops_leave_out_the_first_layer(depth, rising):
     shares = list(np.random.default_rng(depth).uniform(0.1, 1.0, depth))
     shares = sorted(shares) if rising else shares
-    rows = [{"layer": layer, "value": share} for layer, share in enumerate(shares, start=1)]
-    table = pd.DataFrame(rows).assign(
-        run="a", size="nano", analysis="contributions", stat="mean", metric="relative_contribution"
-    )
-    table = table.assign(**dict.fromkeys(["sublayer", "other_layer", "text", "position", "token", "strength"]))
+    rows = [Contribution("a", layer, None, share) for layer, share in enumerate(shares, start=1)]
+    table = made_up_depth.frames(contributions=rows)
     found = over([table], {"a": PLAIN}, depth).execute("FROM contribution_drops").df()
     for name, value in drop(shares).items():
         seen = found.loc[0, name]
@@ -170,7 +169,7 @@ def test_one_token_has_no_rise():
 
 def test_one_layer_leaves_the_embedding():
     one = {name: {part: values[:1] for part, values in PROFILE[name].items()} for name in ("shares", "cosines")}
-    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {"kl": 1.0}}
+    one |= {"kl": PROFILE["kl"][-2:], "overlap": PROFILE["overlap"][-2:], "scores": {}, "depths": {"kl": 1}}
     connection = over([dissection("a", **one)], {"a": PLAIN}, 1)
     # After the only layer nothing but what predicts matters.
     assert connection.execute("SELECT DISTINCT measure, until FROM token_depths").fetchall() == [("erasure", 0)]
@@ -181,8 +180,8 @@ def test_one_layer_leaves_the_embedding():
 
 def test_designs_without_a_residual_have_no_depths_of_tokens():
     table = dissection("a")
-    attending = table[(table["metric"] != "erasure") & ~((table["metric"] == "attribution") & table["sublayer"].isna())]
-    connection = over([attending], {"a": PLAIN})
+    table["token_effects"] = table["token_effects"].assign(erasure=None, attribution=None)
+    connection = over([table], {"a": PLAIN})
     assert not {f"{m}_{what}" for m in ("erasure", "attribution") for what in ("depth", "rise")} & {
         *statistics_of(connection, "a")
     }

@@ -168,9 +168,9 @@ def test_results_of_another_size_are_absent_as_before(project):
 def test_results_on_other_prompts_are_left_out(project):
     project.params["depth"] = {"runs": ["baseline", "separate"], "prompts": {}}
     for run in ("baseline", "separate"):
-        project.analyse("depth", run, made_up_depth.dissection(run, "nano"))
+        project.analyse("depth", run, made_up_depth.dissection(run))
     project.data(prompts="other")
-    project.analyse("depth", "separate", made_up_depth.dissection("separate", "nano"))
+    project.analyse("depth", "separate", made_up_depth.dissection("separate"))
     assert project.collect() == {("depth", "baseline"): "made from other data/prompts"}
 
 
@@ -181,7 +181,7 @@ def test_what_no_folder_settles_the_first_result_does(project):
             (folder / "file").write_text(text)
         table = made_up.lens("deep_model", "published")
         if stage == "published_depth":
-            table = made_up_depth.dissection("deep_model", "published")
+            table = made_up_depth.dissection("deep_model")
         project.analyse(stage, "deep_model", table)
     (said,) = project.collect().values()
     assert said == "made from other data/published/deep_model"

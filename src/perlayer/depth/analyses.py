@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from perlayer.data.tokenizer import Tokenizer
 from perlayer.data.tokens import read_tokenizer
-from perlayer.depth.by_group import TOO_LONG, score_sets
+from perlayer.depth.by_group import score_groups
 from perlayer.depth.contributions import measure_contributions
-from perlayer.depth.depth_score import score_depth
-from perlayer.depth.erasure import measure_erasure
-from perlayer.depth.integrated_gradients import measure_integrated_gradients
-from perlayer.depth.logit_lens import measure_logit_lens
+from perlayer.depth.depth_score import depth_scores, effective_depth
 from perlayer.depth.prompt_sets import read_prompt_sets
 from perlayer.depth.prompts import Prompt
+from perlayer.depth.residual_lens import measure_residual_lens
 from perlayer.depth.settings import DepthSettings
 from perlayer.depth.skipping import measure_skipping
-from perlayer.depth.tables import DissectionNumber, Number, dissections_table
-from perlayer.depth.texts import token_words, windows
+from perlayer.depth.tables import TABLES
+from perlayer.depth.token_effects import measure_token_effects
 from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.decoder import Decoder
@@ -28,21 +27,11 @@ from perlayer.model.weights import load_model
 from perlayer.output import say
 from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.tables import write_table
-
-# What is measured in a model on tokens (sequences, length); a new analysis is a line here.
-ANALYSES: dict[str, Callable[[Decoder, Tensor, DepthSettings], list[Number]]] = {
-    "contributions": measure_contributions,
-    "logit_lens": measure_logit_lens,
-    "skipping": measure_skipping,
-    "erasure": measure_erasure,
-    "integrated_gradients": measure_integrated_gradients,
-}
+from perlayer.tables import write_tables
 
 
 def dissect_run(
     run: str,
-    size: str,
     settings: DepthSettings,
     prompts: Path,
     tokenizer: Path,
@@ -64,41 +53,51 @@ def dissect_run(
     decoder = load_model(models / run).freeze().to(device)
     tokens = held_out_rows(shards, settings.sequences)[:, :-1]
     sets = read_prompt_sets(prompts)
-    dissect_to(metrics / run, run, size, decoder, tokens, sets, read_tokenizer(tokenizer), settings)
+    dissect_to(metrics / run, run, decoder, tokens, sets, read_tokenizer(tokenizer), settings)
 
 
 def dissect_to(
     destination: Path,
     name: str,
-    size: str,
     decoder: Decoder,
     tokens: Tensor,
     sets: Mapping[str, Sequence[Prompt]],
     tokenizer: Tokenizer,
     settings: DepthSettings,
 ) -> None:
-    """Write the table of all dissections of one model, and say how many prompts were too long for it.
+    """Write the tables of all dissections of one model, and say how many prompts were too long for it.
 
     Args:
         tokens: held-out text, integers (sequences, length).
         sets: prompts by the name of their set.
     """
-    by_group = score_sets(decoder, sets, tokenizer, settings.splits, settings.tokens_at_once)
-    too_long = sum(number.value for number in by_group if number.metric == TOO_LONG)
+    groups = score_groups(name, decoder, sets, tokenizer, settings.splits, settings.tokens_at_once)
+    too_long = sum(row.too_long for row in groups)
     if too_long:
         longest = decoder.config.sequence_length
         say(f"{name}: {too_long} of {sum(map(len, sets.values()))} prompts have more than {longest} tokens: left out")
-    found = {**dissect(decoder, tokens, settings), "depth_by_group": by_group}
-    words = token_words(windows(tokens, settings.texts), tokenizer)
+    found = {**dissect(name, decoder, tokens, tokenizer, settings), "group_scores": groups}
     with fresh_folder(destination) as folder:
-        write_table(DissectionNumber, dissections_table(name, size, found, words), folder / "dissections.parquet")
+        write_tables(TABLES, found, folder)
 
 
-def dissect(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> dict[str, list[Number]]:
-    """The numbers of every analysis, and the scores of them all, by name.
+def dissect(
+    name: str, decoder: Decoder, tokens: Tensor, tokenizer: Tokenizer, settings: DepthSettings
+) -> dict[str, list[Any]]:
+    """The rows of each table that is measured on text; a new analysis is a line here.
 
     Args:
         tokens: integers (sequences, length).
     """
-    found = {name: analyse(decoder, tokens, settings) for name, analyse in ANALYSES.items()}
-    return {**found, "depth_score": score_depth(found, decoder.config.layers)}
+    contributions = measure_contributions(name, decoder, tokens, settings)
+    lens = measure_residual_lens(name, decoder, tokens, settings)
+    effects, outputs = measure_skipping(name, decoder, tokens, settings)
+    return {
+        "contributions": contributions,
+        "residual_lens": lens,
+        "skip_effects": effects,
+        "output_effects": outputs,
+        "depth_scores": depth_scores(name, decoder.config.layers, effects, outputs),
+        "effective_depths": [effective_depth(name, contributions, lens)],
+        "token_effects": measure_token_effects(name, decoder, tokens, tokenizer, settings),
+    }

@@ -7,74 +7,81 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean, pvariance
 
 import torch
 from torch import Tensor
 
 from perlayer.data.tokenizer import Tokenizer
-from perlayer.depth.depth_score import skipping_scores
+from perlayer.depth.depth_score import depth_scores
 from perlayer.depth.interventions import run
 from perlayer.depth.prompts import Prompt
 from perlayer.depth.settings import AFTER_SPLIT
-from perlayer.depth.skipping import SEED, add_future_effects
-from perlayer.depth.statistics import STATS, TokenValues
-from perlayer.depth.tables import SINGLE, Number
+from perlayer.depth.skipping import SEED, add_future_effects, effects_of
+from perlayer.depth.statistics import TokenValues
+from perlayer.depth.tables import DepthScore, GroupScore
 from perlayer.depth.texts import AnsweredText, answered_texts
 from perlayer.errors import UserError
 from perlayer.model.decoder import Decoder
 
 BETWEEN_SPLITS = 4
-TOO_LONG = "too_long"
 
 
-def score_sets(
-    decoder: Decoder, sets: Mapping[str, Sequence[Prompt]], tokenizer: Tokenizer, splits: int, tokens_at_once: int
-) -> list[Number]:
-    """`score_groups` of several sets of prompts by name; `text` of the numbers is "SET: GROUP".
+def score_groups(
+    name: str,
+    decoder: Decoder,
+    sets: Mapping[str, Sequence[Prompt]],
+    tokenizer: Tokenizer,
+    splits: int,
+    tokens_at_once: int,
+) -> list[GroupScore]:
+    """The depth scores of whole layers of the model `name` for each group of sets of prompts by name.
+
+    What comes before a split is skipped, and what comes after it looked at; each text is split at `splits` places that
+    are drawn from its answer. Standard errors are over prompts, by the jackknife (Efron, Stein 1981): each prompt is
+    left out once. `answered` is the share of prompts of whose answer every token is the likeliest one.
 
     Raises:
         UserError: a prompt or an answer has no tokens.
     """
-    numbers = []
-    for name, prompts in sets.items():
-        try:
-            found = score_groups(decoder, prompts, tokenizer, splits, tokens_at_once)
-        except UserError as error:
-            raise UserError(f"prompts {name}: {error}") from None
-        numbers += [replace(number, text=f"{name}: {number.text}") for number in found]
-    return numbers
-
-
-def score_groups(
-    decoder: Decoder, prompts: Sequence[Prompt], tokenizer: Tokenizer, splits: int, tokens_at_once: int
-) -> list[Number]:
-    """The depth scores of whole layers for the prompts of each group, whose name is `text` of the numbers.
-
-    What comes before a split is skipped, and what comes after it looked at; each text is split at `splits` places that
-    are drawn from its answer. Beside the scores of `depth_score`:
-
-    - `depth_score_standard_error`, `output_depth_score_standard_error`: of those of mean effects, over prompts, by the
-      jackknife (Efron, Stein 1981): each prompt is left out once. Not of a single prompt.
-    - `answered`: the share of prompts of whose answer every token is the likeliest one.
-    - `prompts`, `too_long`: how many were read, and how many are longer than the model reads and were not.
-    """
-    numbers = []
+    rows = []
     layers, longest = decoder.config.layers, decoder.config.sequence_length
-    for group in sorted({prompt.group for prompt in prompts}):
-        texts = answered_texts([prompt for prompt in prompts if prompt.group == group], tokenizer)
-        short = [text for text in texts if len(text.tokens) <= longest]
-        each = [future_effects(decoder, text, splits, tokens_at_once) for text in short]
-        found = skipping_scores(TokenValues.together(each).numbers(*STATS), layers) + standard_errors(each, layers)
-        if short:
-            share = fmean(answers(decoder, text) for text in short)
-            found.append(Number(layers, None, "answered", "mean", share))
-        found.append(Number(layers, None, "prompts", SINGLE, len(short)))
-        found.append(Number(layers, None, TOO_LONG, SINGLE, len(texts) - len(short)))
-        numbers += [replace(number, text=group) for number in found]
-    return numbers
+    for prompts, members in sets.items():
+        for group in sorted({prompt.group for prompt in members}):
+            try:
+                texts = answered_texts([prompt for prompt in members if prompt.group == group], tokenizer)
+            except UserError as error:
+                raise UserError(f"prompts {prompts}: {error}") from None
+            short = [text for text in texts if len(text.tokens) <= longest]
+            each = [future_effects(decoder, text, splits, tokens_at_once) for text in short]
+            scores, greatest = (_score(each, layers, stat) for stat in ("mean", "max"))
+            standard_error, output_standard_error = standard_errors(each, layers)
+            rows.append(
+                GroupScore(
+                    name,
+                    prompts,
+                    group,
+                    difficulty(group),
+                    layers,
+                    prompts_read=len(short),
+                    too_long=len(texts) - len(short),
+                    answered=fmean(answers(decoder, text) for text in short) if short else None,
+                    depth_score=scores.depth_score,
+                    standard_error=standard_error,
+                    output_depth_score=scores.output_depth_score,
+                    output_standard_error=output_standard_error,
+                    depth_score_by_max=greatest.depth_score,
+                )
+            )
+    return rows
+
+
+def difficulty(group: str) -> float | None:
+    """The first number that is a word of a group's name: level 3, 4 hops, 6 operands, but not gsm8k."""
+    found = re.search(r"\b\d+(\.\d+)?\b", group, re.ASCII)
+    return float(found[0]) if found else None
 
 
 def future_effects(decoder: Decoder, text: AnsweredText, splits: int, tokens_at_once: int) -> TokenValues:
@@ -91,18 +98,20 @@ def answer_splits(text: AnsweredText, splits: int) -> Tensor:
     return torch.tensor(random.Random(SEED).sample(places, min(splits, len(places))))
 
 
-def standard_errors(each: Sequence[TokenValues], layers: int) -> list[Number]:
-    """Jackknife standard errors of the depth scores of mean effects, from the effects in each prompt; see above."""
-    count = len(each)
-    if count < 2:
-        return []
-    left = [TokenValues.together([*each[:place], *each[place + 1 :]]) for place in range(count)]
-    scores = [{one.metric: one.value for one in skipping_scores(some.numbers("mean"), layers)} for some in left]
-    return [
-        Number(layers, None, f"{name}_standard_error", "mean", math.sqrt((count - 1) * pvariance(values)))
-        for name in scores[0]
-        if len(values := [one[name] for one in scores if name in one]) == count
-    ]
+def standard_errors(each: Sequence[TokenValues], layers: int) -> tuple[float | None, float | None]:
+    """Jackknife standard errors of both depth scores of mean effects, from the effects in each prompt; see above."""
+    left = [_score([*each[:place], *each[place + 1 :]], layers, "mean") for place in range(len(each))]
+    return _standard_error([row.depth_score for row in left]), _standard_error([row.output_depth_score for row in left])
+
+
+def _standard_error(left: Sequence[float | None]) -> float | None:
+    return None if len(left) < 2 or None in left else math.sqrt((len(left) - 1) * pvariance(left))
+
+
+def _score(each: Sequence[TokenValues], layers: int, stat: str) -> DepthScore:
+    """The depth scores of the effects in some prompts together; None each where there are none."""
+    rows = depth_scores("", layers, *effects_of("", TokenValues.together(each), [stat]))
+    return rows[0] if rows else DepthScore("", layers, None, stat, None, None)
 
 
 def answers(decoder: Decoder, text: AnsweredText) -> bool:

@@ -9,66 +9,51 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from perlayer.depth.interventions import SUBLAYERS
-from perlayer.depth.statistics import STATS
-from perlayer.depth.tables import Number
+from perlayer.depth.tables import Contribution, DepthScore, EffectiveDepth, OutputEffect, ResidualLens, SkipEffect
 
 KL_SHARE = 0.5  # of the greatest divergence
 OVERLAP = 0.2  # of the five likeliest tokens
 LEAST_LAYERS = 3  # of a model with a depth score: the last changes no later token, so that of two it is always 1
 
 
-def score_depth(found: Mapping[str, Sequence[Number]], layers: int) -> list[Number]:
-    """The depth scores and effective depths of a model, in layers from 1, from what other analyses have found.
+def effective_depth(name: str, contributions: Sequence[Contribution], lens: Sequence[ResidualLens]) -> EffectiveDepth:
+    """The effective depths of the model `name`, in layers from 1, from what other analyses have found."""
+    layers = len(lens) - 1
+    angles = {(row.layer, row.sublayer): row.cosine for row in contributions}
+    inputs = sorted(lens, key=lambda row: row.layer)[:-1]
+    return EffectiveDepth(
+        name,
+        layers,
+        cosine=cosine_depth([fmean(angles[n, part] for part in (None, *SUBLAYERS)) for n in range(1, layers + 1)]),
+        kl=kl_depth([row.kl_lens_final for row in inputs]),
+        overlap=overlap_depth([row.top5_overlap for row in inputs]),
+    )
 
-    They stand at the last layer; `sublayer` of a depth score is what was skipped, and its stat says how each effect was
-    brought to one number.
 
-    Args:
-        found: the numbers of `contributions`, `logit_lens` and `skipping`, by name.
-        layers: how many the model has.
+def depth_scores(
+    name: str, layers: int, effects: Sequence[SkipEffect], outputs: Sequence[OutputEffect]
+) -> list[DepthScore]:
+    """The depth scores of the model `name`, in layers from 1, by what was skipped and the stat of its effects.
+
+    There are none of models of fewer than `LEAST_LAYERS`.
     """
-    numbers = skipping_scores(found["skipping"], layers)
-    means = {}
-    for number in (*found["contributions"], *found["logit_lens"]):
-        if number.stat == "mean":
-            means.setdefault(number.metric, {})[number.layer, number.sublayer] = number.value
-    cosines = [
-        fmean(means["cosine"][layer, sublayer] for sublayer in (None, *SUBLAYERS)) for layer in range(1, layers + 1)
-    ]
-    depths = {
-        "cosine": cosine_depth(cosines),
-        "kl": kl_depth([means["kl_lens_final"][layer, None] for layer in range(layers)]),
-        "overlap": overlap_depth([means["top5_overlap"][layer, None] for layer in range(layers)]),
-    }
-    for name, depth in depths.items():
-        if depth is not None:
-            numbers.append(Number(layers, None, f"effective_depth_{name}", "mean", depth))
-            numbers.append(Number(layers, None, f"effective_depth_{name}_share", "mean", depth / layers))
-    return numbers
-
-
-def skipping_scores(skipping: Sequence[Number], layers: int) -> list[Number]:
-    """The depth scores alone, from the numbers of `skipping`; none of models of fewer than `LEAST_LAYERS`."""
-    numbers = []
-    if layers < LEAST_LAYERS:
-        return numbers
-    for sublayer in (None, *SUBLAYERS):
-        for stat in STATS:
-            pairs = {
-                (number.layer, number.other_layer): number.value
-                for number in skipping
-                if (number.sublayer, number.stat, number.metric) == (sublayer, stat, "effect_future")
-            }
-            outputs = {
-                number.layer: number.value
-                for number in skipping
-                if (number.sublayer, number.stat, number.metric) == (sublayer, stat, "output_effect_future")
-            }
-            for name, effects in (("depth_score", mean_effects(pairs, layers)), ("output_depth_score", outputs)):
-                score = depth_score(effects)
-                if score is not None:
-                    numbers.append(Number(layers, sublayer, name, stat, score))
-    return numbers
+    rows = []
+    asked = {(row.sublayer, row.stat): None for row in outputs if row.sublayer in (None, *SUBLAYERS)}
+    for sublayer, stat in asked if layers >= LEAST_LAYERS else ():
+        pairs = {
+            (row.layer, row.later_layer): row.effect_future
+            for row in effects
+            if (row.sublayer, row.stat) == (sublayer, stat) and row.effect_future is not None
+        }
+        predictions = {
+            row.layer: row.output_effect_future
+            for row in outputs
+            if (row.sublayer, row.stat) == (sublayer, stat) and row.output_effect_future is not None
+        }
+        scores = depth_score(mean_effects(pairs, layers)), depth_score(predictions)
+        if any(score is not None for score in scores):
+            rows.append(DepthScore(name, layers, sublayer, stat, *scores))
+    return rows
 
 
 def mean_effects(pairs: Mapping[tuple[int, int], float], layers: int) -> dict[int, float]:

@@ -12,21 +12,8 @@ from torch import Tensor
 
 from perlayer.depth.interventions import Intervention, Replacement, rerun, run, running_residual, visible
 from perlayer.depth.measures import probability_distance
-from perlayer.depth.settings import DepthSettings
-from perlayer.depth.statistics import STATS, TokenValues
-from perlayer.depth.tables import SINGLE, Number
-from perlayer.depth.texts import AnsweredText, windows
+from perlayer.depth.texts import AnsweredText, TokenPlace
 from perlayer.model.decoder import Decoder
-
-
-def measure_erasure(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> list[Number]:
-    """Erase each token of the first `settings.texts` sequences; see `erase_tokens`.
-
-    Args:
-        tokens: integers (sequences, length); what is put in place of a residual is the mean over all of them.
-    """
-    means = mean_residuals(decoder, tokens.split(settings.sequences_at_once(tokens.shape[1])))
-    return erase_tokens(decoder, windows(tokens, settings.texts), means, settings.tokens_at_once)
 
 
 def mean_residuals(decoder: Decoder, batches: Sequence[Tensor]) -> list[Tensor]:
@@ -51,24 +38,25 @@ def mean_residuals(decoder: Decoder, batches: Sequence[Tensor]) -> list[Tensor]:
 
 def erase_tokens(
     decoder: Decoder, texts: Sequence[AnsweredText], means: Sequence[Tensor], tokens_at_once: int
-) -> list[Number]:
+) -> dict[TokenPlace, float]:
     """Put the mean residual in place of each token's at each depth, and see how far the answer moves.
 
-    `erasure` is the greatest Euclidean distance between next-token distributions, over the tokens of the answer, when
-    the residual after `layer` (0: the embedding) is replaced at one position alone; what attends to it below that
-    layer has read it as it was. There is a row for each token that an answer's prediction sees, and, without a text,
-    the mean, p95 and max over all of them.
+    That is the greatest Euclidean distance between next-token distributions, over the tokens of the answer, when the
+    residual after a layer (0: the embedding) is replaced at one position alone; what attends to it below that layer has
+    read it as it was.
 
     Args:
-        means: as `mean_residuals` gives them; none in a design that attends over depth, which has no such rows.
+        means: as `mean_residuals` gives them; none in a design that attends over depth, in which nothing is erased.
+
+    Returns:
+        The distance for each token that an answer's prediction sees, at each depth.
     """
-    numbers, found = [], TokenValues()
     with torch.inference_mode():
-        for text in texts if means else ():
-            for (layer, position), value in _erased(decoder, text, means, tokens_at_once):
-                numbers.append(Number(layer, None, "erasure", SINGLE, value.item(), text=text.name, position=position))
-                found.add(layer, "layer", "erasure", value[None])
-    return numbers + found.numbers(*STATS)
+        return {
+            (text.name, position, layer): value.item()
+            for text in (texts if means else ())
+            for (layer, position), value in _erased(decoder, text, means, tokens_at_once)
+        }
 
 
 def _erased(

@@ -20,51 +20,35 @@ from perlayer.depth.interventions import (
     run,
     running_residual,
 )
-from perlayer.depth.settings import DepthSettings
-from perlayer.depth.statistics import STATS, TokenValues
-from perlayer.depth.tables import SINGLE, Number
-from perlayer.depth.texts import AnsweredText, windows
+from perlayer.depth.texts import AnsweredText, TokenPlace
 from perlayer.model.decoder import Decoder
 
-
-def measure_integrated_gradients(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> list[Number]:
-    """Attribute the answers of the first `settings.texts` sequences; see `attribute_answers`.
-
-    Args:
-        tokens: integers (sequences, length).
-    """
-    texts = windows(tokens, settings.texts)
-    return attribute_answers(decoder, texts, settings.gradient_steps, settings.tokens_at_once)
+ATTRIBUTIONS = {"residual": "attribution", "attention": "attention_attribution", "mlp": "mlp_attribution"}
 
 
-def attribute_answers(decoder: Decoder, texts: Sequence[AnsweredText], steps: int, tokens_at_once: int) -> list[Number]:
+def attribute_answers(
+    decoder: Decoder, texts: Sequence[AnsweredText], steps: int, tokens_at_once: int
+) -> dict[TokenPlace, dict[str, float]]:
     """Integrated gradients of the summed probability of a text's answer tokens, for each layer and token.
 
-    - `attribution`: of a token's residual after the layer, or of what attention or MLP gives there, on the straight way
-      from its mean over the text, at all positions together. A row a token.
-    - `target_change`: what that way adds to the sum of probabilities, of which attributions are the shares: their sum
-      comes as close to it as there are steps. A row a text.
-    - `attribution_size`: the absolute attribution; mean, p95 and max over the tokens of all texts.
+    The way goes straight to a token's residual after the layer, or to what attention or MLP gives there, from its mean
+    over the text, at all positions together. What it adds to the sum of probabilities, attributions share among them:
+    their sum comes as close to it as there are steps.
 
-    A design that attends over depth has attributions of its sublayers alone.
+    Returns:
+        By the names in `ATTRIBUTIONS`; a design that attends over depth has attributions of its sublayers alone.
     """
-    numbers, found = [], TokenValues()
+    found: dict[TokenPlace, dict[str, float]] = {}
     for text in texts:
         with torch.no_grad():
             untouched = run(decoder, text.tokens[None].to(decoder.lm_head.weight.device))
-            usual = answer_probability(decoder, untouched.tap, text).item()
-        parts = [*SUBLAYERS] if running_residual(untouched.states[0]) is None else ["residual", *SUBLAYERS]
+        parts = [*SUBLAYERS] if running_residual(untouched.states[0]) is None else [*ATTRIBUTIONS]
         for layer in range(1, decoder.config.layers + 1):
             for part in parts:
-                attributions, start = integrated_gradients(decoder, untouched, text, part, layer, steps, tokens_at_once)
-                sublayer = None if part == "residual" else part
-                numbers.append(Number(layer, sublayer, "target_change", SINGLE, usual - start, text=text.name))
+                attributions, _ = integrated_gradients(decoder, untouched, text, part, layer, steps, tokens_at_once)
                 for position, value in enumerate(attributions.tolist()):
-                    numbers.append(
-                        Number(layer, sublayer, "attribution", SINGLE, value, text=text.name, position=position)
-                    )
-                found.add(layer, sublayer or "layer", "attribution_size", attributions.abs())
-    return numbers + found.numbers(*STATS)
+                    found.setdefault((text.name, position, layer), {})[ATTRIBUTIONS[part]] = value
+    return found
 
 
 def integrated_gradients(

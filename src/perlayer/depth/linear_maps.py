@@ -15,7 +15,7 @@ from torch import Tensor
 from perlayer.depth.interventions import first_of_text, run
 from perlayer.depth.measures import norm, relative_norm
 from perlayer.depth.ridge import Moments, Ridge
-from perlayer.depth.tables import SINGLE, Number
+from perlayer.depth.tables import LinearMap
 from perlayer.model.decoder import Decoder
 
 PENALTIES = tuple(10.0**power for power in range(-6, 2))
@@ -31,17 +31,20 @@ class MappedText:
     measure: Tensor
 
 
-def measure_linear_maps(source: Decoder, target: Decoder, text: MappedText, sequences_at_once: int) -> list[Number]:
+def measure_linear_maps(
+    pair: str, source: Decoder, target: Decoder, text: MappedText, sequences_at_once: int
+) -> list[LinearMap]:
     """Map residuals after each layer of one model to those of another, and contributions of layers to contributions.
 
-    `layer` is that of the model which is predicted, `other_layer` that of the model from which it is. Every pair has a
+    `layer` is that of the model which is predicted, `source_layer` that of the model from which it is. Every pair has a
     map with a bias of its own, fitted to `text.fit`, by the penalty with the least error on `text.choose`.
 
-    - `residual_error`, `contribution_error`: |y - y'| / |y| of a token, mean over the tokens of `text.measure`.
-    - `residual_unexplained`, `contribution_unexplained`: the squared error of the map over that of the mean.
-    - `residual_mean_error`, `contribution_mean_error`: the error where the mean over `text.fit` is all that is
-      predicted, without an `other_layer`.
-    - `residual_penalty`, `contribution_penalty`: the penalty, as `Ridge` has it.
+    - `error`: |y - y'| / |y| of a token, mean over the tokens of `text.measure`; `mean_error`: the same where the mean
+      over `text.fit` is all that is predicted.
+    - `unexplained`: the squared error of the map over that of the mean.
+    - `penalty`: as `Ridge` has it.
+    - `from_diagonal`: how far the relative depths of both layers are apart; `best`: whether no other source layer does
+      better, embeddings aside.
 
     The first token of a text is left out, as in the source. Moments are held of all pairs at once: float64, about
     layers x hidden x layers x hidden numbers.
@@ -55,10 +58,11 @@ def measure_linear_maps(source: Decoder, target: Decoder, text: MappedText, sequ
         maps = {kind: [Ridge(each) for each in moments[kind]] for kind in KINDS}
         choosing, _ = _errors(maps, source, target, text.choose, sequences_at_once)
         measured, count = _errors(maps, source, target, text.measure, sequences_at_once)
+    depths = {"layers": target.config.layers, "source_layers": source.config.layers}
     return [
-        number
+        row
         for kind, errors in measured.items()
-        for number in _numbers(kind, errors, count, choosing[kind].relative.argmin(1))
+        for row in _rows(pair, kind, depths, errors, count, choosing[kind].relative.argmin(1))
     ]
 
 
@@ -134,17 +138,26 @@ def _mapped(ridges: list[Ridge], inputs: Tensor, outputs: Tensor) -> tuple[Tenso
     return torch.stack(relative).view(shape), torch.stack(squared).view(shape)
 
 
-def _numbers(kind: str, errors: Errors, count: int, chosen: Tensor) -> list[Number]:
+def _rows(
+    pair: str, kind: str, depths: dict[str, int], errors: Errors, count: int, chosen: Tensor
+) -> Iterator[LinearMap]:
     """The rows of one kind; `chosen` (layers from, layers to) is the place of each pair's penalty."""
-    first, numbers = KINDS[kind], []
-    for to, mean in enumerate(errors.mean_relative.tolist(), first):
-        numbers.append(Number(to, None, f"{kind}_mean_error", "mean", mean / count))
-    for origin, row in enumerate(chosen.tolist()):
-        for to, place in enumerate(row):
-            pair = {"layer": to + first, "sublayer": None, "other_layer": origin + first}
-            error = errors.relative[origin, place, to].item() / count
-            unexplained = (errors.squared[origin, place, to] / errors.mean_squared[to]).item()
-            numbers.append(Number(metric=f"{kind}_error", stat="mean", value=error, **pair))
-            numbers.append(Number(metric=f"{kind}_unexplained", stat="mean", value=unexplained, **pair))
-            numbers.append(Number(metric=f"{kind}_penalty", stat=SINGLE, value=PENALTIES[place], **pair))
-    return numbers
+    first, layers, source_layers = KINDS[kind], depths["layers"], depths["source_layers"]
+    for to, mean in enumerate(errors.mean_relative.tolist()):
+        layer, places = to + first, chosen[:, to].tolist()
+        mapped = {o + first: errors.relative[o, place, to].item() / count for o, place in enumerate(places)}
+        best = min((source for source in mapped if source and layer), key=mapped.get, default=None)
+        for source, place in enumerate(places, first):
+            yield LinearMap(
+                pair,
+                kind,
+                layer,
+                source,
+                **depths,
+                error=mapped[source],
+                unexplained=(errors.squared[source - first, place, to] / errors.mean_squared[to]).item(),
+                penalty=PENALTIES[place],
+                mean_error=mean / count,
+                from_diagonal=abs(source * layers - layer * source_layers) / (layers * source_layers),
+                best=source == best,
+            )

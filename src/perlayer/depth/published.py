@@ -11,7 +11,7 @@ from perlayer.depth.settings import DepthSettings
 from perlayer.environment import Machine
 from perlayer.lens.reading import held_out_rows
 from perlayer.model.published import load_published
-from perlayer.model.published_settings import SIZE, PublishedSettings
+from perlayer.model.published_settings import PublishedSettings
 from perlayer.process import prepare_process
 
 
@@ -37,4 +37,4 @@ def dissect_published(
     decoder = load_published(model.path, model.sequence_length).to(device)
     tokens = held_out_rows(shards, settings.sequences)[:, :-1]
     sets, tokenizer = read_prompt_sets(prompts), load_published_tokenizer(model.path)
-    dissect_to(metrics / name, name, SIZE, decoder, tokens, sets, tokenizer, settings)
+    dissect_to(metrics / name, name, decoder, tokens, sets, tokenizer, settings)

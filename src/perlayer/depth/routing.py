@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from perlayer.depth.tables import DissectionNumber, Number, dissections_table
+from perlayer.depth.tables import TABLES, Route
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lens.reading import at_once, held_out_rows
@@ -20,16 +20,10 @@ from perlayer.model.residual.protocol import ResidualDesign, Sublayer
 from perlayer.model.weights import load_model
 from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.tables import write_table
-
-ANALYSIS = "routing"
-# Beside mean and standard deviation, the worst token: a gain that explodes anywhere, a stream that is lost anywhere.
-EXTREMES = {"forward_gain": "max", "backward_gain": "max", "least_column_sum": "min"}
+from perlayer.tables import write_tables
 
 
-def read_run(
-    run: str, size: str, settings: LensSettings, shards: Path, models: Path, metrics: Path, machine: Machine
-) -> None:
+def read_run(run: str, settings: LensSettings, shards: Path, models: Path, metrics: Path, machine: Machine) -> None:
     """Read how the finished model `models/RUN` routes, and publish `metrics/RUN/`.
 
     Raises:
@@ -37,31 +31,30 @@ def read_run(
     """
     device = prepare_process(machine)
     decoder = load_model(models / run).freeze().to(device)
-    if not read_routing(decoder, torch.zeros(1, 2, dtype=torch.long)):  # one token is enough to see that
+    if not read_routing(run, decoder, torch.zeros(1, 2, dtype=torch.long)):  # one token is enough to see that
         raise UserError(
             f"params.yaml: routing.runs: expected runs whose residual design routes, and {run} has "
             f"{decoder.config.residual}"
         )
-    rows = held_out_rows(shards, settings.sequences)
-    found = {ANALYSIS: read_routing(decoder, rows)}
+    found = read_routing(run, decoder, held_out_rows(shards, settings.sequences))
     with fresh_folder(metrics / run) as folder:
-        write_table(DissectionNumber, dissections_table(run, size, found), folder / "dissections.parquet")
+        write_tables(TABLES, {"routing": found}, folder)
 
 
-def read_routing(decoder: Decoder, rows: Tensor) -> list[Number]:
-    """Every number of `routing_numbers` at every sublayer and at the head, over the tokens of held-out text.
+def read_routing(name: str, decoder: Decoder, rows: Tensor) -> list[Route]:
+    """`routing_numbers` at every sublayer and at the head, means over the tokens of held-out text.
 
-    Its stats are the mean and standard deviation over tokens, and those of `EXTREMES`. Its `other_layer` is the stream
-    from 1, or the place of the source from 0, the embedding. A matrix has a metric a row: `mixing_into_2` with
-    `other_layer` 1 is what stream 2 takes of stream 1. The head stands at the last layer.
+    Those of the gains are also at the token where they are greatest. `other_layer` is the stream from 1, or the place
+    of the source from 0, the embedding. The head stands at the last layer.
 
     Args:
+        name: of the model.
         rows: token ids (sequences, length + 1).
 
     Returns:
         None at all where the design does not route.
     """
-    found: dict[tuple[int, str, str], OverTokens] = {}
+    found: dict[tuple[int, str, int], dict[str, OverTokens]] = {}
     with torch.inference_mode():
         for some in rows.split(at_once(rows)):
             product = None
@@ -69,25 +62,37 @@ def read_routing(decoder: Decoder, rows: Tensor) -> list[Number]:
             def see(design: ResidualDesign, state: Any, sublayer: Sublayer) -> None:
                 nonlocal product
                 numbers = routing_numbers(design.routing(state, sublayer), product)
-                product = numbers.get("product", product)
-                for metric, values in numbers.items():
-                    found.setdefault((sublayer.layer, sublayer.kind, metric), OverTokens()).add(values)
+                product = numbers.pop("product", product)
+                place = found.setdefault((sublayer.layer, sublayer.kind, sublayer.index), {})
+                for measure, values in numbers.items():
+                    place.setdefault(measure, OverTokens()).add(values)
 
             with watched(decoder, see) as read:
                 read(some[:, :-1].to(decoder.lm_head.weight.device))
     return [
-        Number(layer, kind, name, stat, value, other)
-        for (layer, kind, metric), tokens in found.items()
-        for stat, values in tokens.stats(EXTREMES.get(metric)).items()
-        for name, other, value in _each(metric, values)
+        Route(name, *place, other, **values)
+        for place, over in found.items()
+        for other, values in _by_other_layer(over).items()
     ]
+
+
+def _by_other_layer(found: Mapping[str, OverTokens]) -> dict[int | None, dict[str, float]]:
+    """The numbers of a sublayer by stream or source; None for those that are of none."""
+    rows: dict[int | None, dict[str, float]] = {}
+    for measure, over in found.items():
+        first = 0 if measure == "source_weight" else 1
+        values = {None: over.mean} if over.mean.ndim == 0 else dict(enumerate(over.mean, first))
+        for other, value in values.items():
+            rows.setdefault(other, {})[measure] = value.item()
+        if measure.endswith("_gain"):  # a gain that explodes anywhere
+            rows[None][f"greatest_{measure}"] = over.greatest.item()
+    return rows
 
 
 def routing_numbers(routing: dict[str, Tensor], before: Tensor | None) -> dict[str, Tensor]:
     """What is measured at one sublayer, for each token.
 
     - `read`, `write`: the weight of each stream, (tokens, streams).
-    - `mixing`: what each stream after the sublayer takes of each before it, (tokens, streams, streams).
     - `product`: the mixing matrices from the first sublayer to this one multiplied, (tokens, streams, streams).
     - `forward_gain`, `backward_gain`: the greatest |row sum| and |column sum| of the product (arXiv 2512.24880),
       (tokens,).
@@ -99,7 +104,7 @@ def routing_numbers(routing: dict[str, Tensor], before: Tensor | None) -> dict[s
         before: the product as it was after the sublayer before; None where nothing has been mixed.
     """
     weights = {name: values.flatten(0, 1).double() for name, values in routing.items()}
-    numbers = {name: weights[name] for name in ("read", "write", "mixing") if name in weights}
+    numbers = {name: weights[name] for name in ("read", "write") if name in weights}
     if "mixing" in weights:
         product = weights["mixing"] if before is None else weights["mixing"] @ before
         rows, columns = product.sum(-1), product.sum(-2)
@@ -114,28 +119,20 @@ def routing_numbers(routing: dict[str, Tensor], before: Tensor | None) -> dict[s
 
 
 class OverTokens:
-    """Mean, standard deviation, least and greatest over tokens of what comes a batch at a time, in float64."""
+    """Mean and greatest over tokens of what comes a batch at a time, in float64."""
 
     def __init__(self):
         self.tokens = 0
 
     def add(self, values: Tensor) -> None:
         """Take in (tokens, ...)."""
-        tokens, mean = len(values), values.mean(0)
-        squares, least, greatest = (values - mean).square().sum(0), values.amin(0), values.amax(0)
-        if not self.tokens:
-            self.mean, self.squares, self.least, self.greatest = mean, squares, least, greatest
-        else:  # Chan, Golub, LeVeque 1983: sums of squares around the mean lose no digits
-            apart, total = mean - self.mean, self.tokens + tokens
-            self.mean = self.mean + apart * tokens / total
-            self.squares = self.squares + squares + apart.square() * self.tokens * tokens / total
-            self.least, self.greatest = torch.minimum(self.least, least), torch.maximum(self.greatest, greatest)
-        self.tokens += tokens
-
-    def stats(self, extreme: str | None) -> dict[str, Tensor]:
-        """By name: mean, standard_deviation, and max or min where asked."""
-        stats = {"mean": self.mean, "standard_deviation": (self.squares / self.tokens).sqrt()}
-        return stats | {name: bound for name, bound in (("max", self.greatest), ("min", self.least)) if name == extreme}
+        mean, greatest = values.mean(0), values.amax(0)
+        self.tokens += len(values)
+        if self.tokens == len(values):
+            self.mean, self.greatest = mean, greatest
+        else:
+            self.mean = self.mean + (mean - self.mean) * len(values) / self.tokens
+            self.greatest = torch.maximum(self.greatest, greatest)
 
 
 class _Watched(ResidualDesign):
@@ -183,17 +180,3 @@ def watched(
         yield lambda tokens: decoder(tokens, fork)
     finally:
         decoder.run_layer = run_layer
-
-
-def _each(metric: str, values: Tensor) -> Iterator[tuple[str, int | None, float]]:
-    """Name, `other_layer` and value of every number of a metric."""
-    if values.ndim == 0:
-        yield metric, None, values.item()
-    elif values.ndim == 1:
-        first = 0 if metric == "source_weight" else 1
-        for place, value in enumerate(values.tolist(), first):
-            yield metric, place, value
-    else:
-        for after, row in enumerate(values.tolist(), 1):
-            for before, value in enumerate(row, 1):
-                yield f"{metric}_into_{after}", before, value

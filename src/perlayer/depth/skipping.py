@@ -6,6 +6,7 @@ Csordas, Manning, Potts 2025, figures 3, 5 and 17 (arXiv 2505.13898), and their 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,7 +28,7 @@ from perlayer.depth.interventions import (
 from perlayer.depth.measures import probability_distance, relative_norm
 from perlayer.depth.settings import AFTER_SPLIT, FIRST_SPLIT, DepthSettings
 from perlayer.depth.statistics import STATS, TokenValues
-from perlayer.depth.tables import Number
+from perlayer.depth.tables import OutputEffect, SkipEffect
 from perlayer.errors import UserError
 from perlayer.model.decoder import Decoder
 
@@ -45,11 +46,13 @@ class Cut:
     measured: Tensor
 
 
-def measure_skipping(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> list[Number]:
+def measure_skipping(
+    name: str, decoder: Decoder, tokens: Tensor, settings: DepthSettings
+) -> tuple[list[SkipEffect], list[OutputEffect]]:
     """The effect of leaving out each layer or one of its sublayers, as mean, p95 and max over tokens.
 
     What is left out gives nothing to the residual design. `effect_*` is |c - c'| / |c| of the contribution c of each
-    later layer, `other_layer`; `output_effect_*` the Euclidean distance between the next-token distributions;
+    later layer; `output_effect_*` the Euclidean distance between the next-token distributions;
     `local_effect_*` is that of a later layer alone, which reads the untouched stream without what was left out.
 
     - `*_all`: everywhere but at the first token of a text, and measured there.
@@ -60,6 +63,7 @@ def measure_skipping(decoder: Decoder, tokens: Tensor, settings: DepthSettings) 
     them, `sublayer` block has the numbers of the layer as the identity.
 
     Args:
+        name: of the model.
         tokens: integers (sequences, length).
 
     Raises:
@@ -70,7 +74,19 @@ def measure_skipping(decoder: Decoder, tokens: Tensor, settings: DepthSettings) 
     splits = split_positions(*tokens.shape, settings.splits)
     for some, where in zip(tokens.split(size), splits.split(size)):
         add_effects(decoder, some, where, settings.tokens_at_once, found)
-    return found.numbers(*STATS)
+    return effects_of(name, found, STATS)
+
+
+def effects_of(name: str, found: TokenValues, stats: Sequence[str]) -> tuple[list[SkipEffect], list[OutputEffect]]:
+    """The rows of what has been taken in: effects on later layers, and on the output."""
+    layers, outputs = [], []
+    for stat in stats:
+        for (layer, sublayer, later), effects in found.numbers(stat).items():
+            if later is None:
+                outputs.append(OutputEffect(name, layer, sublayer, stat, **effects))
+            else:
+                layers.append(SkipEffect(name, layer, sublayer, later, stat, **effects))
+    return layers, outputs
 
 
 def add_effects(decoder: Decoder, tokens: Tensor, splits: Tensor, tokens_at_once: int, found: TokenValues) -> None:
@@ -162,14 +178,15 @@ def _measure(
     found: TokenValues,
 ) -> None:
     """Take in the effects of one way to leave out a layer or a part of it, one intervention a cut."""
+    sublayer = None if part == "layer" else part
     traces = rerun(decoder, untouched, interventions, tokens_at_once)
     for cut, intervention, trace in zip(cuts, interventions, traces):
         effect = "effect" if intervention.propagates else "local_effect"
         for later in range(layer + 1, decoder.config.layers + 1):
             usual, other = untouched.contributions[later, "layer"], trace.contributions[later, "layer"]
             change = relative_norm((usual - other)[cut.measured], usual[cut.measured])
-            found.add(layer, part, f"{effect}_{cut.name}", change, later)
+            found.add((layer, sublayer, later), f"{effect}_{cut.name}", change)
         if intervention.propagates:
             hidden, other = (decoder.model.norm(tap[cut.measured]) for tap in (untouched.tap, trace.tap))
             distance = probability_distance(hidden, other, decoder.lm_head.weight)
-            found.add(layer, part, f"output_effect_{cut.name}", distance)
+            found.add((layer, sublayer, None), f"output_effect_{cut.name}", distance)

@@ -7,45 +7,39 @@ from collections.abc import Iterable
 import numpy as np
 from torch import Tensor
 
-from perlayer.depth.tables import Number
-
 STATS = ("mean", "p95", "max")
 
 
 class TokenValues:
-    """Values of tokens that come a batch at a time, by what they are of: layer, part, metric and other layer.
-
-    A part is a sublayer, or `layer` for the whole of it, whose `Number.sublayer` is None.
-    """
+    """Values of tokens that come a batch at a time, by the place that they are of, such as a layer, and the measure."""
 
     def __init__(self):
-        self._values: dict[tuple[int, str, str, int | None], list[np.ndarray]] = {}
+        self._values: dict[tuple, dict[str, list[np.ndarray]]] = {}
 
-    def add(self, layer: int, part: str, metric: str, values: Tensor, other_layer: int | None = None) -> None:
-        """Take in one value for each of some tokens, (tokens,); there may be none."""
-        key = (layer, part, metric, other_layer)
-        self._values.setdefault(key, []).append(values.cpu().numpy())
+    def add(self, place: tuple, measure: str, values: Tensor) -> None:
+        """Take in one value for each of some tokens, of any shape; there may be none."""
+        if values.numel():
+            self._values.setdefault(place, {}).setdefault(measure, []).append(values.flatten().cpu().numpy())
 
     @classmethod
     def together(cls, parts: Iterable[TokenValues]) -> TokenValues:
         """The values of several, in their order."""
         joined = cls()
         for part in parts:
-            for key, batches in part._values.items():
-                joined._values.setdefault(key, []).extend(batches)
+            for place, measures in part._values.items():
+                for measure, batches in measures.items():
+                    joined._values.setdefault(place, {}).setdefault(measure, []).extend(batches)
         return joined
 
-    def numbers(self, *stats: str) -> list[Number]:
-        """Those of `STATS` asked for, over all tokens; none where there were no tokens.
+    def numbers(self, stat: str) -> dict[tuple, dict[str, float]]:
+        """One of `STATS` over all tokens, by place and measure; none where there were no tokens.
 
         `p95` is the value that 95 % of tokens do not exceed, between neighbours by straight lines as numpy has it.
         """
-        found = []
-        for (layer, part, metric, other_layer), batches in self._values.items():
-            values, sublayer = np.concatenate(batches).astype(np.float64), None if part == "layer" else part
-            if len(values):
-                found += [Number(layer, sublayer, metric, stat, _stat(values, stat), other_layer) for stat in stats]
-        return found
+        return {
+            place: {name: _stat(np.concatenate(batches).astype(np.float64), stat) for name, batches in measures.items()}
+            for place, measures in self._values.items()
+        }
 
 
 def _stat(values: np.ndarray, stat: str) -> float:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 WINDOW_LENGTH = 64  # of a sequence of held-out text, so that its tokens fit on an axis
 WINDOW_ANSWER = 4  # its last tokens stand for its answer
+TokenPlace = tuple[str, int, int]  # the name of a text, the position of a token in it, and a layer
 
 
 @dataclass(frozen=True, eq=False)

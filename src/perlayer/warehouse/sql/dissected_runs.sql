@@ -5,13 +5,11 @@ WITH found AS (
     SELECT residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, layers,
         full_depth, seed, run
     FROM recipe_runs
-    WHERE present AND standard AND run IN (SELECT run FROM dissections WHERE analysis = 'contributions')
+    WHERE present AND standard AND run IN (SELECT run FROM contributions)
     QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, run) = 1
 ),
 published AS (
-    SELECT run, max(layer) AS layers FROM dissections
-    WHERE analysis = 'contributions' AND run NOT IN (SELECT run FROM runs)
-    GROUP BY run
+    SELECT run, max(layer) AS layers FROM contributions WHERE run NOT IN (SELECT run FROM runs) GROUP BY run
 )
 SELECT residual, setup, layers, full_depth, run, seed,
     first_value(run) OVER (PARTITION BY residual, setup, layers ORDER BY seed) AS lead,

@@ -1,14 +1,6 @@
 -- On the text and the residual of the other dissections of depth; view lenses reads more text, and where a design
 -- attends over depth another residual.
-CREATE VIEW residual_lens AS
-SELECT run, layer,
-    max(value) FILTER (metric = 'kl_lens_final') AS kl_lens_final,
-    max(value) FILTER (metric = 'kl_final_lens') AS kl_final_lens,
-    max(value) FILTER (metric = 'top5_overlap') AS top5_overlap
-FROM dissections
-WHERE analysis = 'logit_lens' AND stat = 'mean'
-GROUP BY run, layer;
-COMMENT ON VIEW residual_lens IS 'How near the output of a finished model is to its final one when its own norm and head read the residual after a layer, means over the tokens of held-out text';
+COMMENT ON TABLE residual_lens IS 'How near the output of a finished model is to its final one when its own norm and head read the residual after a layer, means over the tokens of held-out text';
 COMMENT ON COLUMN residual_lens.layer IS 'The layer, from 1; 0 is the embedding';
 COMMENT ON COLUMN residual_lens.kl_lens_final IS 'KL(lens || final output), nats';
 COMMENT ON COLUMN residual_lens.kl_final_lens IS 'KL(final output || lens), nats';

@@ -1,11 +1,4 @@
-CREATE VIEW output_effects AS
-SELECT run, layer, sublayer, stat,
-    max(value) FILTER (metric = 'output_effect_all') AS output_effect_all,
-    max(value) FILTER (metric = 'output_effect_future') AS output_effect_future
-FROM dissections
-WHERE analysis = 'skipping' AND other_layer IS NULL
-GROUP BY run, layer, sublayer, stat;
-COMMENT ON VIEW output_effects IS 'What leaving out a layer or sublayer of a finished model changes in its predictions';
+COMMENT ON TABLE output_effects IS 'What leaving out a layer or sublayer of a finished model changes in its predictions';
 COMMENT ON COLUMN output_effects.layer IS 'The layer that is left out, from 1';
 COMMENT ON COLUMN output_effects.sublayer IS 'What of it gives nothing: attention, mlp, or null for both; block for the layer as the identity, where that is not the same';
 COMMENT ON COLUMN output_effects.stat IS 'How the tokens of held-out text were brought to one number: mean, p95 or max';

@@ -1,13 +1,4 @@
-CREATE VIEW token_effects AS
-SELECT run, text, position, any_value(token) AS token, layer,
-    max(value) FILTER (metric = 'erasure') AS erasure,
-    max(value) FILTER (metric = 'attribution' AND sublayer IS NULL) AS attribution,
-    max(value) FILTER (metric = 'attribution' AND sublayer = 'attention') AS attention_attribution,
-    max(value) FILTER (metric = 'attribution' AND sublayer = 'mlp') AS mlp_attribution
-FROM dissections
-WHERE metric IN ('erasure', 'attribution') AND position IS NOT NULL
-GROUP BY run, text, position, layer;
-COMMENT ON VIEW token_effects IS 'What the answer of a text owes to one of its tokens at one depth of a finished model';
+COMMENT ON TABLE token_effects IS 'What the answer of a text owes to one of its tokens at one depth of a finished model';
 COMMENT ON COLUMN token_effects.text IS 'The text';
 COMMENT ON COLUMN token_effects.position IS 'The token of that text, from 0';
 COMMENT ON COLUMN token_effects.token IS 'What it says';

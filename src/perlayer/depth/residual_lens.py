@@ -11,19 +11,20 @@ from torch import Tensor
 from perlayer.depth.interventions import run
 from perlayer.depth.settings import DepthSettings
 from perlayer.depth.statistics import TokenValues
-from perlayer.depth.tables import Number
+from perlayer.depth.tables import ResidualLens
 from perlayer.lens.measures import lens_measures
 from perlayer.model.decoder import Decoder
 
 MEASURES = ("kl_lens_final", "kl_final_lens", "top5_overlap")
 
 
-def measure_logit_lens(decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> list[Number]:
+def measure_residual_lens(name: str, decoder: Decoder, tokens: Tensor, settings: DepthSettings) -> list[ResidualLens]:
     """The measures of the same names in `perlayer.lens.measures`, mean over tokens, after each layer from 0.
 
     The residual is that of `interventions`; where a design attends over depth, the lenses read another.
 
     Args:
+        name: of the model.
         tokens: integers (sequences, length).
     """
     found = TokenValues()
@@ -34,6 +35,6 @@ def measure_logit_lens(decoder: Decoder, tokens: Tensor, settings: DepthSettings
             hiddens = [decoder.model.norm(residual).flatten(0, 1) for residual in residuals]
             layers = lens_measures(hiddens, hiddens[-1], decoder.lm_head.weight, some.flatten())
             for layer, measures in enumerate(layers):
-                for name in MEASURES:
-                    found.add(layer, "layer", name, measures[name])
-    return found.numbers("mean")
+                for measure in MEASURES:
+                    found.add((layer,), measure, measures[measure])
+    return [ResidualLens(name, layer, **means) for (layer,), means in found.numbers("mean").items()]

@@ -1,13 +1,4 @@
-CREATE VIEW skip_effects AS
-SELECT run, layer, sublayer, other_layer AS later_layer, stat,
-    max(value) FILTER (metric = 'effect_all') AS effect_all,
-    max(value) FILTER (metric = 'effect_future') AS effect_future,
-    max(value) FILTER (metric = 'local_effect_all') AS local_effect_all,
-    max(value) FILTER (metric = 'local_effect_future') AS local_effect_future
-FROM dissections
-WHERE analysis = 'skipping' AND other_layer IS NOT NULL
-GROUP BY run, layer, sublayer, other_layer, stat;
-COMMENT ON VIEW skip_effects IS 'What leaving out a layer or sublayer of a finished model changes in the contributions of later layers';
+COMMENT ON TABLE skip_effects IS 'What leaving out a layer or sublayer of a finished model changes in the contributions of later layers';
 COMMENT ON COLUMN skip_effects.layer IS 'The layer that is left out, from 1';
 COMMENT ON COLUMN skip_effects.sublayer IS 'What of it gives nothing: attention, mlp, or null for both; block for the layer as the identity, where that is not the same';
 COMMENT ON COLUMN skip_effects.later_layer IS 'The later layer whose contribution is looked at';

@@ -1,19 +1,4 @@
-CREATE VIEW contributions AS
-SELECT run, layer, sublayer,
-    max(value) FILTER (metric = 'relative_contribution' AND stat = 'mean') AS relative_contribution,
-    max(value) FILTER (metric = 'relative_contribution' AND stat = 'p95') AS relative_contribution_p95,
-    max(value) FILTER (metric = 'relative_contribution' AND stat = 'max') AS greatest_relative_contribution,
-    max(value) FILTER (metric = 'cosine' AND stat = 'mean') AS cosine,
-    max(value) FILTER (metric = 'residual_cosine' AND stat = 'mean') AS residual_cosine,
-    max(value) FILTER (metric = 'contribution_norm' AND stat = 'mean') AS contribution_norm,
-    max(value) FILTER (metric = 'residual_norm' AND stat = 'mean') AS residual_norm,
-    max(value) FILTER (metric = 'relative_contribution_without_first' AND stat = 'mean')
-        AS relative_contribution_without_first,
-    max(value) FILTER (metric = 'cosine_without_first' AND stat = 'mean') AS cosine_without_first
-FROM dissections
-WHERE analysis = 'contributions'
-GROUP BY run, layer, sublayer;
-COMMENT ON VIEW contributions IS 'What every layer and sublayer of a finished model adds to the residual stream, means over the tokens of held-out text';
+COMMENT ON TABLE contributions IS 'What every layer and sublayer of a finished model adds to the residual stream, means over the tokens of held-out text';
 COMMENT ON COLUMN contributions.layer IS 'The layer, from 1; 0 is the embedding, which has a residual alone';
 COMMENT ON COLUMN contributions.sublayer IS 'attention or mlp of that layer; null for the whole layer';
 COMMENT ON COLUMN contributions.relative_contribution IS 'Length of what is added over that of the residual it is added to';
