@@ -24,8 +24,7 @@ named AS (
     SELECT DISTINCT residual, readouts = 'separate' AS separate
     FROM recipe_runs
     WHERE full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
-        AND list_contains(list_transform(published_designs(), lambda design: design[1]), residual)
-        AND residual <> 'sandwich'
+        AND published_design AND residual <> 'sandwich'
 ),
 places AS (
     SELECT claim, format(', layer {}', layer) AS place
@@ -39,10 +38,10 @@ parts AS (
     FROM places LEFT JOIN named ON separate = (claim IN ('separate', 'cost'))
 ),
 sides AS (
-    SELECT claim, residual, place, 1.0 AS sign, residual AS design FROM parts
+    SELECT claim, residual, place, 1.0 AS sign, residual AS of_design FROM parts
     UNION ALL
     SELECT claim, residual, place, -1.0, 'sandwich' FROM parts
 )
-SELECT claim, design_name(sides.residual) || place AS part, 'differs' AS side, 0.0 AS threshold,
+SELECT claim, coalesce(design_name(sides.residual), sides.residual) || place AS part, 'differs' AS side, 0.0 AS threshold,
     sign * coefficient AS coefficient, "group", run, value, pool
-FROM sides LEFT JOIN (SELECT * RENAME (residual AS design) FROM numbers) USING (claim, place, design)
+FROM sides LEFT JOIN (SELECT * RENAME (residual AS of_design) FROM numbers) USING (claim, place, of_design)

@@ -2,8 +2,7 @@
 -- dissected. What has been dissected and is no run is a published model, Pre-LN as far as this project can read them.
 CREATE VIEW dissected_runs AS
 WITH found AS (
-    SELECT residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, layers,
-        full_depth, seed, run
+    SELECT residual, setup, label, layers, full_depth, seed, run
     FROM recipe_runs
     WHERE present AND standard AND run IN (SELECT run FROM contributions)
     QUALIFY row_number() OVER (PARTITION BY residual, setup, layers, seed ORDER BY readouts, ema, run) = 1
@@ -13,7 +12,7 @@ published AS (
 )
 SELECT residual, setup, layers, full_depth, run, seed,
     first_value(run) OVER (PARTITION BY residual, setup, layers ORDER BY seed) AS lead,
-    setup_label(residual, setup, layers, full_depth) AS label,
+    label,
     dense_rank() OVER (ORDER BY NOT full_depth, layers, design_place(residual), residual,
         list_position(['baseline', 'separate', 'shared', 'shared_stop_gradient'], setup)) AS place
 FROM found

@@ -2,8 +2,7 @@
 CREATE VIEW runs_of_anatomy AS
 SELECT run, setup, seed, layers, present
 FROM (
-    SELECT run, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts, seed,
-        layers, ema, run IN (SELECT run FROM anatomy_runs) AS present, true AS asked
+    SELECT run, setup, readouts, seed, layers, ema, run IN (SELECT run FROM anatomy_runs) AS present, true AS asked
     FROM recipe_runs
     WHERE residual = 'sandwich' AND full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
     UNION ALL

@@ -3,8 +3,7 @@
 CREATE VIEW runs_of_depth AS
 SELECT run, residual, setup, seed, layers, present
 FROM (
-    SELECT run, residual, CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup, readouts,
-        seed, layers, ema, run IN (SELECT run FROM dissected_runs) AS present
+    SELECT * EXCLUDE (present), run IN (SELECT run FROM dissected_runs) AS present
     FROM recipe_runs WHERE full_depth AND standard
 )
 WHERE present OR setup = 'baseline' OR residual = 'sandwich' AND setup IN ('separate', 'shared')
