@@ -2,9 +2,7 @@
 -- further keys that change its training stands for itself. A published model has no row in runs.
 CREATE VIEW anatomy_runs AS
 WITH found_runs AS (
-    SELECT run, max(layer) AS layers FROM dissections
-    WHERE analysis IN ('ablation', 'manipulation', 'recovery', 'predictability', 'structure')
-    GROUP BY run
+    SELECT run, max(layer) AS layers FROM ablations GROUP BY run
 ),
 ours AS (
     SELECT residual, CASE WHEN NOT standard THEN 'run ' || run WHEN readouts IN ('none', 'probes') THEN 'baseline'

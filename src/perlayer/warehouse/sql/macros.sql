@@ -32,12 +32,6 @@ CREATE MACRO setup_label(residual, setup, layers, full_depth) AS concat_ws(', ',
     CASE WHEN NOT full_depth THEN format('{} layers', layers) END
 );
 
--- How important a layer is called by what ablation does to perplexity, in percent: mean, and the ends of its interval.
-CREATE MACRO importance(degradation, low, high) AS
-    CASE WHEN degradation < -0.5 AND NOT (low <= 0 AND high >= 0) THEN 'anti'
-        WHEN degradation >= 100 THEN 'critical' WHEN degradation >= 20 THEN 'important'
-        WHEN degradation >= 2 THEN 'minor' ELSE 'redundant' END;
-
 -- A change of the logarithm of perplexity, in nats, from percent.
 CREATE MACRO in_nats(percent) AS ln(1 + percent / 100);
 
