@@ -1,5 +1,6 @@
 CREATE VIEW baseline_estimates AS
-SELECT statistic, part, run, value, coalesce(low, '-infinity') AS low, coalesce(high, 'infinity') AS high, covers
+SELECT statistic, part, run, value, coalesce(low, '-infinity'::DOUBLE) AS low,
+    coalesce(high, 'infinity'::DOUBLE) AS high, covers
 FROM anatomy_estimates
 JOIN (FROM anatomy_runs WHERE setup = 'baseline' AND residual = 'sandwich' AND full_depth AND run = lead) USING (run);
 COMMENT ON VIEW baseline_estimates IS 'The numbers of anatomy_estimates of the baseline, of its run of the lowest seed, as contrasts take them';
