@@ -47,7 +47,7 @@ PROFILE: dict[str, Any] = {
     "correlation": -0.4,
     "correlation_initial": -0.5,
     "correlation_independent": -0.52,
-    # by what the interval covers, statistic and part: a number and how far its interval reaches; None: nothing bounds it
+    # by what the interval covers, statistic and part: a number and how far its interval reaches; None: anywhere
     "estimates": {
         ("text", "importance_span", None): (8.0, 0.1),
         ("text", "most_important_early", None): (1.0, 0.0),
