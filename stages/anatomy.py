@@ -13,7 +13,6 @@ def anatomy(params, name):
 
     anatomize_run(
         name,
-        params["size"],
         params["runs"][name]["seed"],
         parse(AnatomySettings, *recipe(params, "anatomy")),
         params["report"]["confidence"],

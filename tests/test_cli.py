@@ -214,7 +214,10 @@ def test_growth_prints_what_a_run_may_say(project, capsys):
 def test_growth_by_a_run_without_anatomy_is_one_line(project, capsys):
     assert cli.main(["growth", "depth_1"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: metrics/analyses/anatomy/depth_1") and said.count("\n") == 1
+    assert said == (
+        "error: metrics/analyses/anatomy/depth_1: depth_1 has no anatomy yet; once anatomy.runs of params.yaml names "
+        "it, `dvc repro anatomy@depth_1` makes it\n"
+    )
 
 
 def test_list_of_one_table_or_view_shows_that_alone(project, capsys):

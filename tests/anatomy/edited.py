@@ -98,8 +98,8 @@ def percent_by_hand(before, after):
     return 100 * (math.exp(sum(after) / targets) / math.exp(sum(before) / targets) - 1)
 
 
-def means(numbers):
-    """The numbers whose stat is mean, by layer, sublayer, metric and strength; each is there once."""
-    keys = [(one.layer, one.sublayer, one.metric, one.strength) for one in numbers if one.stat == "mean"]
-    assert len(set(keys)) == len(keys)
-    return dict(zip(keys, (one.value for one in numbers if one.stat == "mean")))
+def degradations(rows, *columns):
+    """By how many percent perplexity rises, by what columns say of each row; each is there once."""
+    found = {tuple(getattr(row, column) for column in columns): row.degradation for row in rows}
+    assert len(found) == len(rows)
+    return found

@@ -1,14 +1,14 @@
-"""The stages: from a model and its text to the one table that `collect` reads."""
+"""The stages: from a model and its text to the tables that `collect` reads."""
 
-import numpy as np
-import pyarrow.parquet as parquet
+from dataclasses import replace
+
 import pytest
 from edited import settings
 
+from perlayer.anatomy import analyses
 from perlayer.anatomy.analyses import anatomize_run
-from perlayer.anatomy.importance import importance_of
 from perlayer.anatomy.published import anatomize_published
-from perlayer.depth.tables import DissectionNumber
+from perlayer.anatomy.tables import TABLES
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
@@ -18,9 +18,8 @@ from perlayer.model.weights import save_model
 from perlayer.params import load
 from perlayer.plan import check_params
 from perlayer.store import fresh_folder
-from perlayer.tables import schema_of
+from perlayer.tables import columns_of, read_table
 
-DIAGNOSTICS = {"ablation", "predictability", "replacement", "structure", "manipulation", "recovery", "controls"}
 MACHINE = Machine(device="cpu", compile="off")
 LAYERS = 3
 
@@ -31,9 +30,13 @@ def anatomized(folder, shards):
     with fresh_folder(folder / "models/mine") as model:
         save_model(model, decoder)
     chosen = settings(sequences=12)
-    anatomize_run("mine", "tiny", 0, chosen, 0.99, shards, folder / "models", folder / "metrics", MACHINE)
-    (path,) = (folder / "metrics/mine").glob("*.parquet")  # `collect` reads one
-    return path
+    anatomize_run("mine", 0, chosen, 0.99, shards, folder / "models", folder / "metrics", MACHINE)
+    return folder / "metrics/mine"
+
+
+def rows_of(folder):
+    """The rows of each table, checked as `collect` checks them."""
+    return {path.stem: read_table(TABLES[path.stem], path).to_pylist() for path in folder.glob("*.parquet")}
 
 
 def test_a_weight_that_is_not_finite_is_named(tmp_path, small_shards):
@@ -43,47 +46,59 @@ def test_a_weight_that_is_not_finite_is_named(tmp_path, small_shards):
     with fresh_folder(tmp_path / "models/mine") as model:
         save_model(model, decoder)
     with pytest.raises(UserError, match=r"mine: model\.layers\.1\.mlp\.up_proj\.weight: expected finite weights"):
-        anatomize_run(
-            "mine", "tiny", 0, settings(), 0.99, small_shards, tmp_path / "models", tmp_path / "metrics", MACHINE
-        )
+        anatomize_run("mine", 0, settings(), 0.99, small_shards, tmp_path / "models", tmp_path / "metrics", MACHINE)
     assert not (tmp_path / "metrics/mine").exists()
 
 
-def test_a_run_leaves_one_table_the_same_bytes_each_time(tmp_path, small_shards):
-    paths = [anatomized(tmp_path / name, small_shards) for name in "ab"]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    table = parquet.read_table(paths[0])
-    assert table.schema.equals(schema_of(DissectionNumber))
-    rows = table.to_pylist()
-    assert {(row["run"], row["size"]) for row in rows} == {("mine", "tiny")}
-    assert {row["analysis"] for row in rows} == DIAGNOSTICS
-    assert all(np.isfinite(row["value"]) for row in rows)
-    assert len({tuple(row[key] for key in row if key != "value") for row in rows}) == len(rows)
-    assert len(importance_of(table).importance) == LAYERS
+def test_a_number_that_is_not_finite_is_named_and_nothing_is_written(tmp_path, small_shards, monkeypatch):
+    measured = analyses.measure_deltas
+
+    def damaged(*arguments):
+        first, *others = measured(*arguments)
+        return [replace(first, initial=float("nan")), *others]
+
+    monkeypatch.setattr(analyses, "measure_deltas", damaged)
+    with pytest.raises(UserError) as error:
+        anatomized(tmp_path, small_shards)
+    assert str(error.value) == (
+        "delta_correlations.parquet: run mine, layer 2, matrix q_proj: expected finite numbers, found initial nan; "
+        "nothing was written"
+    )
+    assert not (tmp_path / "metrics/mine").exists()
+
+
+def test_a_run_leaves_every_table_the_same_bytes_each_time(tmp_path, small_shards):
+    one, two = (anatomized(tmp_path / name, small_shards) for name in "ab")
+    assert all(path.read_bytes() == (two / path.name).read_bytes() for path in one.iterdir())
+    rows = rows_of(one)
+    assert set(rows) == set(TABLES) and all(rows.values())
+    assert {row["run"] for each in rows.values() for row in each} == {"mine"}
+    assert all(columns_of(kind)[0].name == "run" for kind in TABLES.values())
     # an untrained model is what it was before training
-    r2 = {(row["layer"], row["sublayer"], row["metric"]): row["value"] for row in rows if row["metric"][:2] == "r2"}
-    assert all(value == r2[layer, kind, "r2"] for (layer, kind, name), value in r2.items() if name == "r2_initial")
+    assert all(row["r2"] == row["initial"] for row in rows["predictability"])
+    assert all(row["correlation"] == row["initial"] for row in rows["delta_correlations"])
 
 
 @pytest.mark.parametrize("with_recovery", [False, True])
-def test_a_published_model_is_trained_back_only_where_that_is_asked(tmp_path, small_published, with_recovery):
+def test_a_published_model_is_trained_back_only_where_that_is_asked(
+    tmp_path, small_published, monkeypatch, with_recovery
+):
+    read, asked = analyses.held_out_rows, []
+    monkeypatch.setattr(analyses, "held_out_rows", lambda *place: asked.append(place) or read(*place))
     model = PublishedSettings(str(small_published / "model"), 16, sequences=9)
-    chosen = settings(sequences=2)
-    anatomize_published(
-        "theirs", model, chosen, 0.99, with_recovery, small_published / "shards", tmp_path / "metrics", MACHINE
-    )
-    (path,) = (tmp_path / "metrics/theirs").glob("*.parquet")
-    rows = parquet.read_table(path).to_pylist()
-    assert {(row["run"], row["size"]) for row in rows} == {("theirs", "published")}
+    shards, metrics = small_published / "shards", tmp_path / "metrics"
+    anatomize_published("theirs", model, settings(sequences=2), 0.99, with_recovery, shards, metrics, MACHINE)
+    rows = rows_of(tmp_path / "metrics/theirs")
+    assert {row["run"] for each in rows.values() for row in each} == {"theirs"}
+    empty = {name for name, each in rows.items() if not each}
     # a model of two layers has no three layers in a row
-    assert {row["analysis"] for row in rows} == DIAGNOSTICS - (set() if with_recovery else {"recovery"})
-    (targets,) = [row["value"] for row in rows if row["metric"] == "targets"]
-    assert targets == 9 * 16  # as the model's own settings have it
+    assert empty - {"recovery_orders"} == {"delta_correlations"} | (set() if with_recovery else {"recoveries"})
+    assert asked == [(shards, 9)]  # as the model's own settings have it
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path, small_shards):
     with pytest.raises(UserError, match="mine/manifest.json: no such file; remove .*mine and run `dvc repro`"):
-        anatomize_run("mine", "tiny", 0, settings(), 0.99, small_shards, tmp_path, tmp_path / "metrics", MACHINE)
+        anatomize_run("mine", 0, settings(), 0.99, small_shards, tmp_path, tmp_path / "metrics", MACHINE)
 
 
 @pytest.mark.parametrize(

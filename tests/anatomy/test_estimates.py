@@ -20,8 +20,8 @@ def nats_of(*changes, scatter=0.0):
     return torch.cat([torch.full((1, 40), 3.0, dtype=torch.float64), after]) * TARGETS
 
 
-def found(numbers):
-    return {(number.metric, number.sublayer, number.stat): number.value for number in numbers}
+def found(estimates):
+    return {(row.statistic, row.part) if row.part else row.statistic: row for row in estimates}
 
 
 def test_an_interval_over_text_is_that_of_a_mean_over_documents():
@@ -34,24 +34,25 @@ def test_an_interval_over_text_is_that_of_a_mean_over_documents():
 
 
 def test_importance_of_all_layers_together():
-    numbers = found(importance_estimates(nats_of(0.1, 2.0, 0.001, 0.4), TARGETS, 0.99))
+    rows = found(importance_estimates("mine", nats_of(0.1, 2.0, 0.001, 0.4), TARGETS, 0.99))
     span = math.log(math.expm1(2.0) / 0.02)  # less than 2 % counts as that
-    assert numbers["importance_span", None, "estimate"] == pytest.approx(span)
-    assert numbers["most_important_early", None, "estimate"] == 1.0
-    assert numbers["least_importance", None, "estimate"] == pytest.approx(0.001)
-    late = found(importance_estimates(nats_of(0.1, 0.2, 2.0, 0.4), TARGETS, 0.99))
-    assert late["most_important_early", None, "estimate_high"] == 0.0
-    assert importance_estimates(nats_of(0.1), TARGETS, 0.99) == []
+    assert rows["importance_span"].value == pytest.approx(span)
+    assert rows["most_important_early"].value == 1.0
+    assert rows["least_importance"].value == pytest.approx(0.001)
+    assert {(row.run, row.covers) for row in rows.values()} == {("mine", "text")}
+    late = found(importance_estimates("mine", nats_of(0.1, 0.2, 2.0, 0.4), TARGETS, 0.99))
+    assert late["most_important_early"].high == 0.0
+    assert importance_estimates("mine", nats_of(0.1), TARGETS, 0.99) == []
 
 
 def test_the_least_importance_is_not_below_0_for_being_the_least_of_many():
-    scattered = found(importance_estimates(nats_of(*[0.0] * 12, scatter=0.2), TARGETS, 0.99))
-    assert scattered["least_importance", None, "estimate"] < 0 < scattered["least_importance", None, "estimate_high"]
+    scattered = found(importance_estimates("mine", nats_of(*[0.0] * 12, scatter=0.2), TARGETS, 0.99))
+    assert scattered["least_importance"].value < 0 < scattered["least_importance"].high
 
 
 def test_few_documents_have_no_interval():
-    numbers = importance_estimates(nats_of(0.1, 2.0)[:, :19], TARGETS[:19], 0.99)
-    assert {number.stat for number in numbers} == {"estimate"}
+    rows = importance_estimates("mine", nats_of(0.1, 2.0)[:, :19], TARGETS[:19], 0.99)
+    assert {(row.low, row.high) for row in rows} == {(None, None)}
 
 
 def matrices(share, layers=5):
@@ -70,19 +71,19 @@ class Settings:
 
 
 def test_layers_that_have_nothing_in_common_lie_within_chance():
-    numbers = found(measure_controls(matrices(0.0), Settings, 0.99))
-    for metric, part in (("r2_beyond_chance", None), ("gate_lead", "up_proj"), ("delta_excess", None)):
-        assert numbers[metric, part, "estimate_low"] < 0 < numbers[metric, part, "estimate_high"]
+    rows = found(measure_controls("mine", matrices(0.0), Settings, 0.99))
+    for name in ("r2_beyond_chance", ("gate_lead", "up_proj"), "delta_excess"):
+        assert rows[name].low < 0 < rows[name].high and rows[name].covers == "random controls"
     # both deltas hold the layer between them, with opposite signs
-    assert numbers["delta_correlation", None, "estimate"] == pytest.approx(-0.5, abs=0.03)
-    assert numbers["delta_correlation", None, "estimate_high"] < 0
+    assert rows["delta_correlation"].value == pytest.approx(-0.5, abs=0.03)
+    assert rows["delta_correlation"].high < 0
 
 
 def test_layers_that_have_much_in_common_lie_beyond_it():
     trained = matrices(0.8)
     trained["mlp.up_proj.weight"] = matrices(0.0)["mlp.up_proj.weight"]
-    numbers = found(measure_controls(trained, Settings, 0.99))
-    assert numbers["r2_beyond_chance", None, "estimate_low"] > 0 and numbers["gate_lead", "up_proj", "estimate_low"] > 0
+    rows = found(measure_controls("mine", trained, Settings, 0.99))
+    assert rows["r2_beyond_chance"].low > 0 and rows["gate_lead", "up_proj"].low > 0
 
 
 def test_layers_that_take_turns_correlate_below_independent_ones():
@@ -90,10 +91,10 @@ def test_layers_that_take_turns_correlate_below_independent_ones():
         name: [(-1.0) ** place * layers[0] + one for place, one in enumerate(layers)]
         for name, layers in matrices(0.0).items()
     }
-    assert found(measure_controls(trained, Settings, 0.99))["delta_excess", None, "estimate_high"] < 0
+    assert found(measure_controls("mine", trained, Settings, 0.99))["delta_excess"].high < 0
 
 
 def test_one_and_two_layers_have_fewer_numbers():
-    assert measure_controls(matrices(0.0, layers=1), Settings, 0.99) == []
-    metrics = {number.metric for number in measure_controls(matrices(0.0, layers=2), Settings, 0.99)}
-    assert metrics == {"r2_beyond_chance", "gate_lead"}
+    assert measure_controls("mine", matrices(0.0, layers=1), Settings, 0.99) == []
+    rows = measure_controls("mine", matrices(0.0, layers=2), Settings, 0.99)
+    assert {row.statistic for row in rows} == {"r2_beyond_chance", "gate_lead"}

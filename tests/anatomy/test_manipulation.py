@@ -7,7 +7,7 @@ from edited import (
     KINDS,
     LENGTH,
     beside,
-    means,
+    degradations,
     nats_by_hand,
     percent_by_hand,
     settings,
@@ -16,10 +16,11 @@ from edited import (
     with_weights,
 )
 
+from perlayer.anatomy.categories import category
 from perlayer.anatomy.changes import drawn_anew, with_noise
 from perlayer.anatomy.manipulation import measure_manipulation, unimportant_layers
 from perlayer.anatomy.predictability import predict_layer
-from perlayer.depth.tables import Number
+from perlayer.anatomy.tables import Ablation
 
 LAYER = 2
 
@@ -48,26 +49,27 @@ def test_weights_go_a_part_of_the_way(kind):
     }
     before = nats_by_hand([one.run()[2] for one in by_hand])
     expected = {}
-    for metric, others in towards.items():
+    for way, others in towards.items():
         for strength in chosen.strengths:
             moved = {
                 f"model.layers.1.{name}": (1 - strength) * own[name] + strength * other.double()
                 for name, other in others.items()
             }
             after = nats_by_hand([with_weights(one, moved).run()[2] for one in by_hand])
-            expected[LAYER, None, metric, strength] = percent_by_hand(before, after)
-    found = means(measure_manipulation(decoder, some_text(), [LAYER], chosen, 0.99))
-    assert found == pytest.approx(expected, rel=50 * close, abs=50 * close)
+            expected[LAYER, way, strength] = percent_by_hand(before, after)
+    rows, _ = measure_manipulation("mine", decoder, some_text(), [LAYER], chosen, 0.99)
+    assert degradations(rows, "layer", "kind", "strength") == pytest.approx(expected, rel=50 * close, abs=50 * close)
 
 
 def test_scaling_by_nine_tenths_is_strength_one_tenth():
     decoder = decoder_of("pre_ln", sequence_length=LENGTH)
-    numbers = measure_manipulation(decoder, some_text(), [LAYER], settings(), 0.99)
+    rows, _ = measure_manipulation("mine", decoder, some_text(), [LAYER], settings(), 0.99)
     before = nats_of(decoder)
     with torch.no_grad():
         for parameter in decoder.model.layers[LAYER - 1].parameters():
             parameter.mul_(0.9)
-    assert means(numbers)[LAYER, None, "scale", 0.1] == pytest.approx(percent_by_hand(before, nats_of(decoder)))
+    found = degradations(rows, "kind", "strength")["scale", 0.1]
+    assert found == pytest.approx(percent_by_hand(before, nats_of(decoder)))
 
 
 def nats_of(decoder):
@@ -78,17 +80,15 @@ def nats_of(decoder):
 
 def test_a_model_of_one_layer_has_no_neighbours():
     decoder = decoder_of("pre_ln", layers=1, sequence_length=LENGTH)
-    metrics = {one.metric for one in measure_manipulation(decoder, some_text(), [1], settings(), 0.99)}
-    assert metrics == {"scale", "noise", "random", "over_scaling"}
+    rows, estimates = measure_manipulation("mine", decoder, some_text(), [1], settings(), 0.99)
+    assert {row.kind for row in rows} == {"scale", "noise", "random"}
+    assert {(row.statistic, row.part) for row in estimates} == {("over_scaling", "noise"), ("over_scaling", "random")}
 
 
-def ablation(metric, *degradations):
-    """An ablation in which the layers have these means, with intervals of 0.2 around them."""
-    return [
-        Number(layer, None, metric, stat, mean + shift)
-        for layer, mean in enumerate(degradations, 1)
-        for stat, shift in (("mean", 0), ("low", -0.2), ("high", 0.2))
-    ]
+def ablations(way, *degradations, sublayer=None):
+    """An ablation in which the layers have these degradations, with intervals of 0.2 around them."""
+    ends = [(percent, percent - 0.2, percent + 0.2) for percent in degradations]
+    return [Ablation("mine", layer, sublayer, way, *found, category(*found)) for layer, found in enumerate(ends, 1)]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def ablation(metric, *degradations):
     ],
 )
 def test_unimportant_layers_are_redundant_or_the_least_important(degradations, most, layers):
-    others = ablation("skip", *range(-9, 0)) + [Number(1, "mlp", "neighbour_average", "mean", -50.0)]
-    assert unimportant_layers([*others, *ablation("neighbour_average", *degradations)], most) == layers
+    others = ablations("skip", *range(-9, 0)) + ablations("neighbour_average", -50.0, sublayer="mlp")
+    assert unimportant_layers([*others, *ablations("neighbour_average", *degradations)], most) == layers
 
 
 def test_an_only_layer_is_judged_by_skipping():
-    assert unimportant_layers(ablation("skip", 700), 3) == [1]
+    assert unimportant_layers(ablations("skip", 700), 3) == [1]

@@ -23,6 +23,8 @@ from perlayer.anatomy.predictability import (
     sampled_entries,
     shuffled_r2,
 )
+from perlayer.anatomy.tables import Predictability
+from perlayer.tables import require_fit, table_of
 
 SETTINGS = SimpleNamespace(entries=200)
 
@@ -116,24 +118,31 @@ def test_independent_layers_predict_nothing():
 def test_every_kind_has_its_numbers_beside_its_controls():
     decoder = decoder_of("sandwich", layers=4)
     trained, initial = layer_matrices(decoder), initial_matrices(decoder, seed=4)
-    numbers = measure_predictability(trained, initial, SETTINGS)
-    found = {(one.layer, one.sublayer, one.metric, one.strength): one.value for one in numbers}
-    assert len(found) == len(numbers) == 7 * 4 * (4 + len(PENALTIES))
+    rows = measure_predictability("mine", trained, initial, SETTINGS)
+    found = {(row.layer, row.matrix): row for row in rows}
+    assert len(found) == len(rows) == 7 * 4
     for kind in ("self_attn.k_proj", "mlp.down_proj"):
         short = kind.split(".")[1]
-        for metric, matrices in (("r2", trained), ("r2_initial", initial)):
+        for name, matrices, ways in (
+            ("r2", trained, [{}]),
+            ("initial", initial, [{}]),
+            ("entries_alone", trained, [{"entries_alone": True}]),
+            ("best_penalty", trained, [{"penalty": penalty} for penalty in PENALTIES]),
+            ("worst_penalty", trained, [{"penalty": penalty} for penalty in PENALTIES]),
+        ):
             layers = [matrix.double().numpy() for matrix in matrices[f"{kind}.weight"]]
             halves = np.array_split(sampled_entries(torch.from_numpy(layers[0]), 200).numpy(), 2)
-            expected = [r2_by_hand(layers, layer, halves) for layer in (1, 2, 3, 4)]
-            assert [found[layer, short, metric, None] for layer in (1, 2, 3, 4)] == pytest.approx(expected)
-        assert found[2, short, "r2_by_penalty", PENALTY] == found[2, short, "r2", None]
+            chosen = min if name == "worst_penalty" else max
+            expected = [chosen(r2_by_hand(layers, layer, halves, **way) for way in ways) for layer in (1, 2, 3, 4)]
+            assert [getattr(found[layer, short], name) for layer in (1, 2, 3, 4)] == pytest.approx(expected)
 
 
 def test_four_entries_are_enough_for_numbers():
     decoder = decoder_of("sandwich", layers=3)
     matrices = layer_matrices(decoder)
-    numbers = measure_predictability(matrices, initial_matrices(decoder, seed=4), SimpleNamespace(entries=4))
-    assert len(numbers) == 7 * 3 * (4 + len(PENALTIES)) and all(np.isfinite(one.value) for one in numbers)
+    rows = measure_predictability("mine", matrices, initial_matrices(decoder, seed=4), SimpleNamespace(entries=4))
+    assert len(rows) == 7 * 3
+    require_fit(Predictability, table_of(Predictability, rows), "here")  # every number is finite
 
 
 def test_a_predicted_layer_is_that_of_scikit_learn(monkeypatch):
@@ -153,4 +162,4 @@ def test_a_predicted_layer_is_that_of_scikit_learn(monkeypatch):
 
 def test_one_layer_has_no_neighbours():
     decoder = decoder_of("sandwich", layers=1)
-    assert measure_predictability(layer_matrices(decoder), initial_matrices(decoder, 0), SETTINGS) == []
+    assert measure_predictability("mine", layer_matrices(decoder), initial_matrices(decoder, 0), SETTINGS) == []

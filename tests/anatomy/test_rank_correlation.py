@@ -6,7 +6,7 @@ from scipy.stats import permutation_test, rankdata, spearmanr
 
 from perlayer.anatomy.rank_correlation import rank_correlation
 from perlayer.anatomy.recovery_order import measure_recovery_order
-from perlayer.depth.tables import Number
+from perlayer.anatomy.tables import Ablation, Recovery
 
 EXAMPLES = [
     ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 3.0, 2.0, 4.0, 6.0, 5.0]),
@@ -56,23 +56,28 @@ def test_no_order_has_no_correlation():
     assert rank_correlation([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]) is None
 
 
-def numbers(metric, values, stat="single"):
-    return [Number(layer, None, metric, stat, value) for layer, value in enumerate(values, 1)]
-
-
 def test_recovery_is_ordered_by_importance():
-    importance = [5.0, 80.0, 3.0, 1.0]
-    ablation = numbers("neighbour_average", importance, "mean") + numbers("neighbour_average", [0.0] * 4, "low")
+    ablations = [
+        Ablation("mine", layer, sublayer, "neighbour_average", percent, 0.0, 0.0, "minor")
+        for layer, percent, sublayer in (
+            (1, 5.0, None),
+            (2, 80.0, None),
+            (3, 3.0, None),
+            (4, 1.0, None),
+            (1, 9.0, "mlp"),
+        )
+    ]
 
-    def recovery(steps, recovered, remaining):
-        return numbers("recovery_steps", steps) + numbers("recovered", recovered) + numbers("remaining", remaining)
+    def recoveries(steps, recovered, remaining):
+        found = enumerate(zip(steps, remaining), 1)
+        return [Recovery("mine", layer, step, recovered, 0.0, percent) for layer, (step, percent) in found]
 
-    rho, p, p_low = measure_recovery_order(ablation, recovery([10.0, 60.0, 0.0, 5.0], [1.0] * 4, [3.0] * 4))
-    assert (rho.layer, rho.metric, rho.value) == (4, "rank_correlation", pytest.approx(0.8))  # 1 - 6 x 2 / (4 x 15)
-    assert (p.metric, p.value) == ("rank_correlation_p", pytest.approx(4 / 24))  # itself, and three of one swap
-    assert (p_low.metric, p_low.value) == ("rank_correlation_p_low", pytest.approx(23 / 24))  # all but the order itself
+    (found,) = measure_recovery_order("mine", ablations, recoveries([10, 60, 0, 5], True, [3.0] * 4))
+    assert found.run == "mine" and found.rho == pytest.approx(0.8)  # 1 - 6 x 2 / (4 x 15)
+    assert found.p_high == pytest.approx(4 / 24)  # itself, and three of one swap
+    assert found.p_low == pytest.approx(23 / 24)  # all but the order itself
     # Of layers that are not back, those of which more remains come later.
-    rho, *_ = measure_recovery_order(ablation, recovery([60.0] * 4, [0.0] * 4, [30.0, 40.0, 20.0, 10.0]))
-    assert rho.value == pytest.approx(1.0)
-    assert measure_recovery_order(ablation, recovery([60.0] * 4, [1.0] * 4, [1.0, 2.0, 3.0, 4.0])) == []
-    assert measure_recovery_order(ablation, []) == []
+    (found,) = measure_recovery_order("mine", ablations, recoveries([60] * 4, False, [30.0, 40.0, 20.0, 10.0]))
+    assert found.rho == pytest.approx(1.0)
+    assert measure_recovery_order("mine", ablations, recoveries([60] * 4, True, [1.0, 2.0, 3.0, 4.0])) == []
+    assert measure_recovery_order("mine", ablations, []) == []

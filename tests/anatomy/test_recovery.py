@@ -2,6 +2,7 @@
 
 import copy
 import math
+from dataclasses import astuple
 
 import pytest
 import torch
@@ -32,7 +33,7 @@ def loss_of(decoder, rows):
 
 
 def by_loop(decoder, layer, chosen):
-    """The four numbers of one layer, on a copy."""
+    """The row of one layer, from a copy."""
     usual = loss_of(decoder, some_text().rows).item()
     noisy = copy.deepcopy(decoder)
     block = noisy.model.layers[layer - 1].requires_grad_(True)
@@ -54,54 +55,40 @@ def by_loop(decoder, layer, chosen):
         if step in (2, 4, 5):  # every second, and the last
             losses[step] = loss_of(noisy, some_text().rows).item()
     last = max(losses)
-    return {
-        "recovery_steps": last,
-        "recovered": float(losses[last] <= goal),
-        "perturbation": 100 * (math.exp(losses[0] - usual) - 1),
-        "remaining": 100 * (math.exp(losses[last] - usual) - 1),
-    }
+    percent = [100 * (math.exp(losses[step] - usual) - 1) for step in (0, last)]
+    return ("mine", layer, last, losses[last] <= goal, *(pytest.approx(some, rel=1e-4, abs=1e-4) for some in percent))
 
 
 def found(decoder, chosen):
-    numbers = measure_recovery(decoder, some_text(), training_rows(), chosen)
-    assert all((one.stat, one.sublayer, one.strength) == ("single", None, None) for one in numbers)
-    return {(one.layer, one.metric): one.value for one in numbers}
+    return measure_recovery("mine", decoder, some_text(), training_rows(), chosen)
 
 
 @pytest.mark.parametrize("kind", ["pre_ln", "sandwich", "attnres_full", "Llama", "Qwen3"])
 def test_updates_are_those_of_a_loop_over_one_layer_and_leave_nothing_behind(kind):
     decoder, chosen = decoder_like(kind), settings()
     before = copy.deepcopy(decoder.state_dict())
-    numbers = found(decoder, chosen)
+    rows = found(decoder, chosen)
     assert all(torch.equal(value, before[name]) for name, value in decoder.state_dict().items())
     assert not any(parameter.requires_grad for parameter in decoder.parameters())
-    expected = {
-        (layer, metric): value
-        for layer in range(1, decoder.config.layers + 1)
-        for metric, value in by_loop(decoder, layer, chosen).items()
-    }
-    assert numbers == pytest.approx(expected, rel=1e-4, abs=1e-4)
-    assert {number for (_, metric), number in numbers.items() if metric == "perturbation"} != {0}
+    expected = [by_loop(decoder, layer, chosen) for layer in range(1, decoder.config.layers + 1)]
+    assert [astuple(row) for row in rows] == expected
+    assert {row.perturbation for row in rows} != {0}
 
 
 def test_it_ends_where_perplexity_is_back():
     """A layer that begins with no more than a breath of noise is back before any update."""
     decoder = decoder_like("sandwich")
-    numbers = found(decoder, settings(noise=1e-6))
-    assert [numbers[layer, "recovery_steps"] for layer in (1, 2)] == [0, 0]
-    assert [numbers[layer, "recovered"] for layer in (1, 2)] == [1, 1]
+    rows = found(decoder, settings(noise=1e-6))
+    assert [(row.layer, row.steps, row.recovered) for row in rows] == [(1, 0, True), (2, 0, True)]
 
 
 def test_a_layer_recovers_on_the_text_that_it_is_judged_by():
     """Trained on the very text, perplexity falls under that of the untouched model, long before the last update."""
     decoder, text = decoder_like("pre_ln"), some_text()
     chosen = settings(recovery_steps=60, recovery_batch=SEQUENCES, recovery_every=1)
-    numbers = measure_recovery(decoder, text, text.rows, chosen)
-    values = {(one.layer, one.metric): one.value for one in numbers}
-    for layer in (1, 2):
-        assert values[layer, "recovered"] == 1 and values[layer, "recovery_steps"] < 60
-        assert values[layer, "remaining"] <= 5
+    for row in measure_recovery("mine", decoder, text, text.rows, chosen):
+        assert row.recovered and row.steps < 60 and row.remaining <= 5
 
 
 def test_without_updates_there_is_nothing():
-    assert measure_recovery(decoder_like("pre_ln"), some_text(), training_rows(), settings(recovery_steps=0)) == []
+    assert found(decoder_like("pre_ln"), settings(recovery_steps=0)) == []

@@ -12,7 +12,8 @@ from perlayer.anatomy.structure import (
     drawn_of_equal_norm,
     explained_shares,
     independent_correlations,
-    measure_structure,
+    measure_components,
+    measure_deltas,
 )
 from perlayer.model.decoder import Decoder
 
@@ -72,29 +73,33 @@ def test_draws_have_the_norms_of_the_layers_and_nothing_else_of_them():
 
 def test_every_kind_has_its_numbers_beside_its_nulls():
     decoder = decoder_of("sandwich", layers=4)
-    numbers = measure_structure(layer_matrices(decoder), initial_matrices(decoder, seed=4))
-    found = {(one.layer, one.sublayer, one.metric, one.strength): one.value for one in numbers}
-    assert len(found) == len(numbers) == 7 * 3 * (2 + 3)
+    matrices = layer_matrices(decoder), initial_matrices(decoder, seed=4)
+    deltas = {(row.layer, row.matrix): row for row in measure_deltas("mine", *matrices)}
+    components = {(row.components, row.matrix): row for row in measure_components("mine", *matrices)}
+    assert (len(deltas), len(components)) == (7 * 2, 7 * 3)
     start = Decoder(decoder.config)
     start.initialize(4)
-    for model, suffix in ((decoder, ""), (start, "_initial")):
+    for model, of_deltas, of_components in ((decoder, "correlation", "explained"), (start, "initial", "initial")):
         layers = [layer.mlp.up_proj.weight.detach().double().numpy().ravel() for layer in model.model.layers]
         expected = np.corrcoef(layers[2] - layers[1], layers[3] - layers[2])[0, 1]
-        assert found[3, "up_proj", f"delta_correlation{suffix}", None] == pytest.approx(expected)
+        assert getattr(deltas[3, "up_proj"], of_deltas) == pytest.approx(expected)
         shares = PCA(n_components=3).fit(np.stack(layers)).explained_variance_ratio_
-        assert found[4, "up_proj", f"explained_share{suffix}", 2.0] == pytest.approx(shares[:2].sum())
-    assert found[4, "up_proj", "explained_share_independent", 1.0] < 0.6
+        assert getattr(components[2, "up_proj"], of_components) == pytest.approx(shares[:2].sum())
+    assert components[1, "up_proj"].independent < 0.6
+    assert all(row.excess == row.correlation - row.independent for row in deltas.values())
+    assert all(row.excess == row.explained - row.independent for row in components.values())
 
 
 def test_few_layers_have_few_numbers():
     decoder = decoder_of("sandwich", layers=2)
-    numbers = measure_structure(layer_matrices(decoder), initial_matrices(decoder, 0))
-    assert {one.metric for one in numbers} == {
-        "explained_share", "explained_share_initial", "explained_share_independent"
-    }  # fmt: skip
-    assert [one.value for one in numbers] == pytest.approx([1.0] * 7 * 3)
+    matrices = layer_matrices(decoder), initial_matrices(decoder, 0)
+    assert measure_deltas("mine", *matrices) == []
+    rows = measure_components("mine", *matrices)
+    assert len(rows) == 7 and all(
+        (row.explained, row.independent, row.initial) == pytest.approx((1.0, 1.0, 1.0)) for row in rows
+    )
     alone = decoder_of("sandwich", layers=1)
-    assert measure_structure(layer_matrices(alone), initial_matrices(alone, 0)) == []
+    assert measure_components("mine", layer_matrices(alone), initial_matrices(alone, 0)) == []
 
 
 @pytest.mark.parametrize("kind", ["Llama", "Qwen3"])

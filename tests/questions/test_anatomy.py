@@ -2,7 +2,6 @@
 
 import made_up_anatomy
 import made_up_results as made_up
-import pandas as pd
 import pytest
 from made_up_anatomy import KINDS, PROFILE, anatomy
 
@@ -32,8 +31,7 @@ def verdicts(runs=("a",), further=(), orders=None, **estimates):
         anatomy(run, estimates=changed, rank_correlation=rho and (rho, 0.01, 0.99)) for run, rho in zip(runs, orders)
     ]
     tables += [anatomy(run) for run in further]
-    rows = pd.concat(tables, ignore_index=True) if tables else []
-    with made_up.in_memory(rows, every, made_up_anatomy.LAYERS, ANATOMY) as connection:
+    with made_up.in_memory(made_up.together(*tables), every, made_up_anatomy.LAYERS, ANATOMY) as connection:
         return made_up.verdicts(connection)
 
 

@@ -127,7 +127,7 @@ def test_one_model_of_few_layers_and_a_published_one(gather, module):
     defined = run | {name: made_up.RUNS[name] for name in ("baseline", "separate")}
     analysed = {
         ("anatomy", "shallow"): anatomy("shallow", **shallow),
-        ("published_anatomy", "deep_model"): anatomy("deep_model", "published"),
+        ("published_anatomy", "deep_model"): anatomy("deep_model"),
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(made_up_anatomy.SEEDS, "shallow", 1.0)

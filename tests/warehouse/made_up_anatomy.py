@@ -5,6 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+from made_up_depth import frames
+
+from perlayer.anatomy.categories import category
+from perlayer.anatomy.tables import (
+    Ablation,
+    AnatomyEstimate,
+    DeltaCorrelation,
+    LayersReplaced,
+    Manipulation,
+    Predictability,
+    Recovery,
+    RecoveryOrder,
+    WeightComponents,
+)
 
 LAYERS = 6
 KINDS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -33,18 +47,18 @@ PROFILE: dict[str, Any] = {
     "correlation": -0.4,
     "correlation_initial": -0.5,
     "correlation_independent": -0.52,
-    # by statistic and part, how far a number lies from 0 and how far its interval reaches; None: nothing bounds it
+    # by what the interval covers, statistic and part: a number and how far its interval reaches; None: anywhere
     "estimates": {
-        ("ablation", "importance_span", None): (8.0, 0.1),
-        ("ablation", "most_important_early", None): (1.0, 0.0),
-        ("ablation", "least_importance", None): (-0.1, 0.05),
-        ("replacement", "one_replaced", None): (0.2, 0.05),
-        ("replacement", "three_of_ten_over_one", None): (1.2, 0.05),
-        **{("manipulation", "over_scaling", kind): (1.5, 0.2) for kind in MANIPULATIONS},
-        ("controls", "r2_beyond_chance", None): (0.3, 0.01),
-        **{("controls", "gate_lead", kind): (0.2, 0.02) for kind in KINDS if kind != "gate_proj"},
-        ("controls", "delta_correlation", None): (-0.4, 0.01),
-        ("controls", "delta_excess", None): (-0.1, 0.01),
+        ("text", "importance_span", None): (8.0, 0.1),
+        ("text", "most_important_early", None): (1.0, 0.0),
+        ("text", "least_importance", None): (-0.1, 0.05),
+        ("text", "one_replaced", None): (0.2, 0.05),
+        ("text", "three_of_ten_over_one", None): (1.2, 0.05),
+        **{("text", "over_scaling", kind): (1.5, 0.2) for kind in MANIPULATIONS},
+        ("random controls", "r2_beyond_chance", None): (0.3, 0.01),
+        **{("random controls", "gate_lead", kind): (0.2, 0.02) for kind in KINDS if kind != "gate_proj"},
+        ("random controls", "delta_correlation", None): (-0.4, 0.01),
+        ("random controls", "delta_excess", None): (-0.1, 0.01),
     },
     "explained": [0.5, 0.7, 0.8, 0.9, 1.0],
     "explained_independent": [0.2, 0.4, 0.6, 0.8, 1.0],
@@ -61,71 +75,73 @@ def scaled(factor: float) -> dict[str, Any]:
     }
 
 
-def anatomy(run: str, size: str = "nano", **profile: Any) -> pd.DataFrame:
-    """The rows of anatomy: `PROFILE` but for what is given."""
+def anatomy(run: str, **profile: Any) -> dict[str, pd.DataFrame]:
+    """The tables of anatomy: `PROFILE` but for what is given."""
     profile = PROFILE | profile
-    layers = len(profile["importance"])
-    rows = []
+    layers = range(1, len(profile["importance"]) + 1)
+    ablations = [
+        ablation(run, layer, sublayer, way, share * percent)
+        for way, taken, shares in (
+            ("neighbour_average", profile["importance"] if len(layers) > 1 else [], (1.0,)),
+            ("skip", profile["skip"], (1.0, 0.5, 0.25)),
+            ("mean_ablation", profile["skip"], (0.5, 0.25, 0.125)),
+        )
+        for layer, percent in enumerate(taken, 1)
+        for sublayer, share in zip((None, "attention", "mlp"), shares)
+    ]
+    shuffled = profile["r2_shuffled"] if len(layers) > 2 else None
+    correlation, initial, independent = (profile[f"correlation{name}"] for name in ("", "_initial", "_independent"))
+    return frames(
+        ablations=ablations,
+        predictability=[
+            Predictability(run, layer, kind, r2 + 0.01 * layer, profile["r2_initial"], shuffled, 0.5 * r2, r2, 0.8 * r2)
+            for kind, r2 in profile["r2"].items()
+            for layer in layers
+            if len(layers) > 1
+        ],
+        replacements=[
+            LayersReplaced(run, count, layer, *around(percent))
+            for count, (layer, percent) in enumerate(zip(profile["order"], profile["replaced"]), 1)
+            if 1 < len(layers) >= count
+        ],
+        delta_correlations=[
+            DeltaCorrelation(run, layer, kind, correlation, independent, initial, correlation - independent)
+            for kind in KINDS
+            for layer in layers[1:-1]
+        ],
+        weight_components=[
+            WeightComponents(run, kind, count, share, other, other + 0.01 * (count < 5), share - other)
+            for kind in KINDS
+            for count, share, other in zip(layers[:-1], profile["explained"], profile["explained_independent"])
+        ],
+        manipulations=[
+            Manipulation(run, layer, kind, strength, *around(factor * percent))
+            for layer, factor in profile["manipulated"].items()
+            for kind, percents in profile["manipulations"].items()
+            for strength, percent in zip((0.1, 1.0), percents)
+        ],
+        recoveries=[
+            Recovery(run, layer, steps, remaining <= 5, 2 * remaining, remaining)
+            for layer, steps, remaining in zip(layers, profile["steps"], profile["remaining"])
+        ],
+        recovery_orders=[RecoveryOrder(run, *profile["rank_correlation"])] if profile["rank_correlation"] else [],
+        anatomy_estimates=[
+            AnatomyEstimate(run, statistic, part, value, *ends(value, reach), covers)
+            for (covers, statistic, part), (value, reach) in profile["estimates"].items()
+        ],
+    )
 
-    def add(analysis, metric, layer, value, sublayer=None, stat="single", strength=None):
-        row = {"analysis": analysis, "layer": layer, "sublayer": sublayer, "stat": stat, "metric": metric}
-        rows.append({**row, "strength": strength, "value": float(value)})
 
-    def change(analysis, metric, layer, percent, sublayer=None, strength=None):
-        for stat, value in (("mean", 0.0), ("low", -0.1), ("high", 0.1)):
-            add(analysis, metric, layer, percent + value * abs(percent), sublayer, stat, strength)
+def ablation(run: str, layer: int, sublayer: str | None, way: str, percent: float) -> Ablation:
+    """A change of perplexity and what it calls a layer."""
+    return Ablation(run, layer, sublayer, way, *around(percent), category(*around(percent)))
 
-    for layer in range(1, layers + 1):
-        if layers > 1:
-            change("ablation", "neighbour_average", layer, profile["importance"][layer - 1])
-            replaced = profile["replaced"][layer - 1]
-            change("replacement", "replaced", profile["order"][layer - 1], replaced, strength=layer)
-        for sublayer, share in ((None, 1.0), ("attention", 0.5), ("mlp", 0.25)):
-            change("ablation", "skip", layer, share * profile["skip"][layer - 1], sublayer)
-            change("ablation", "mean_ablation", layer, 0.5 * share * profile["skip"][layer - 1], sublayer)
-        if profile["steps"]:
-            add("recovery", "recovery_steps", layer, profile["steps"][layer - 1])
-            add("recovery", "recovered", layer, profile["remaining"][layer - 1] <= 5)
-            add("recovery", "perturbation", layer, 2 * profile["remaining"][layer - 1])
-            add("recovery", "remaining", layer, profile["remaining"][layer - 1])
-        for kind in KINDS if layers > 1 else ():
-            add("predictability", "r2", layer, profile["r2"][kind] + 0.01 * layer, kind)
-            add("predictability", "r2_initial", layer, profile["r2_initial"], kind)
-            if layers > 2:
-                add("predictability", "r2_shuffled", layer, profile["r2_shuffled"], kind, "mean")
-            add("predictability", "r2_entries_alone", layer, 0.5 * profile["r2"][kind], kind)
-            for penalty, factor in ((1e-3, 1.0), (1.0, 0.8)):
-                add("predictability", "r2_by_penalty", layer, factor * profile["r2"][kind], kind, strength=penalty)
-            if 1 < layer < layers:
-                for name in ("", "_initial", "_independent"):
-                    value = profile[f"correlation{name}"]
-                    add("structure", f"delta_correlation{name}", layer, value, kind)
-    for kind in KINDS:
-        for components in range(1, layers):
-            share, independent = (profile[name][components - 1] for name in ("explained", "explained_independent"))
-            numbers = {"": share, "_independent": independent, "_initial": independent + 0.01 * (components < 5)}
-            for name, value in numbers.items():
-                add("structure", f"explained_share{name}", layers, value, kind, strength=components)
-    for layer, factor in profile["manipulated"].items():
-        for kind, (tenth, whole) in profile["manipulations"].items():
-            change("manipulation", kind, layer, factor * tenth, strength=0.1)
-            change("manipulation", kind, layer, factor * whole, strength=1.0)
-    if profile["rank_correlation"]:
-        names = ("rank_correlation", "rank_correlation_p", "rank_correlation_p_low")
-        for metric, value in zip(names, profile["rank_correlation"], strict=True):
-            add("recovery", metric, layers, value)
-    for (analysis, metric, part), (value, reach) in profile["estimates"].items():
-        add(analysis, metric, layers, value, part, "estimate")
-        for stat, end in (("estimate_low", -1), ("estimate_high", 1)) if reach is not None else ():
-            add(analysis, metric, layers, value + end * reach, part, stat)
-    table = pd.DataFrame(rows).assign(run=run, size=size, other_layer=None, text=None, position=None, token=None)
-    types = {
-        "layer": "int16",
-        "sublayer": "string",
-        "other_layer": "Int16",
-        "text": "string",
-        "position": "Int32",
-        "token": "string",
-        "strength": "Float64",
-    }
-    return table.astype(types)
+
+def around(percent: float) -> tuple[float, float, float]:
+    """A change of perplexity with an interval of a tenth around it."""
+    return percent, percent - 0.1 * abs(percent), percent + 0.1 * abs(percent)
+
+
+def ends(value: float, reach: float | None) -> tuple[float | None, float | None]:
+    """Those of an interval that reaches so far; null where nothing bounds it."""
+    return (None, None) if reach is None else (value - reach, value + reach)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from perlayer.depth import tables
 from perlayer.depth.by_group import difficulty
 from perlayer.depth.tables import (
     Contribution,
@@ -22,6 +21,7 @@ from perlayer.depth.tables import (
     TokenEffect,
 )
 from perlayer.tables import table_of
+from perlayer.warehouse.tables import TABLES
 
 LAYERS = 6
 STATS = {"mean": 1.0, "p95": 2.0, "max": 3.0}  # and how many times the mean each is
@@ -106,7 +106,7 @@ def dissection(run: str, **profile: Any) -> dict[str, pd.DataFrame]:
 
 def frames(**rows: Sequence[Any]) -> dict[str, pd.DataFrame]:
     """Rows by the name of their table."""
-    return {name: table_of(tables.TABLES[name], each).to_pandas() for name, each in rows.items()}
+    return {name: table_of(TABLES[name], each).to_pandas() for name, each in rows.items()}
 
 
 def _token_rows(run: str, text: str, until: dict[str, list[int]], layers: int) -> Iterator[TokenEffect]:

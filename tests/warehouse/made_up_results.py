@@ -31,20 +31,6 @@ LAYERS = 6
 STEPS = 120
 PARAMETERS = 1000  # a layer
 TOKENS = 2048  # a step
-DISSECTION = [
-    "analysis",
-    "layer",
-    "sublayer",
-    "other_layer",
-    "stat",
-    "metric",
-    "text",
-    "position",
-    "token",
-    "strength",
-    "value",
-]
-
 ORDINARY = {1: 3.2, 2: 3.0, 3: 2.95, 4: 2.92, 5: 2.90, 6: 2.89}
 GAPS = {
     "probes": {1: 0.65, 2: 0.8, 3: 0.55, 4: 0.3, 5: 0.1, 6: 0.0},
@@ -381,7 +367,7 @@ def analyses(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict
             sources = runs[source].get("layers", LAYERS)
             tables["depth_maps", name] = made_up_depth.maps(name, best, sources)
     tables |= {
-        ("anatomy", run): made_up_anatomy.anatomy(run, size, **made_up_anatomy.scaled(factor))
+        ("anatomy", run): made_up_anatomy.anatomy(run, **made_up_anatomy.scaled(factor))
         for run, factor in made_up_anatomy.SEEDS.items()
         if run in runs
     }
@@ -417,19 +403,14 @@ def together(*tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     return {name: pd.concat([each[name] for each in tables if name in each], ignore_index=True) for name in names}
 
 
-def per_layer(table: pd.DataFrame) -> bool:
-    """Whether a table is one of per-layer metrics."""
-    return isinstance(table, pd.DataFrame) and "analysis" not in table
-
-
 def write_analyses(
     metrics_dir: Path, tables: dict[tuple[str, str], pd.DataFrame | dict[str, pd.DataFrame]], size: str = "nano"
 ) -> None:
     """Write tables by stage and name as those stages would: several by name, or that of per-layer metrics."""
     for (stage, name), table in tables.items():
-        if isinstance(table, pd.DataFrame):
-            table = {"layers" if per_layer(table) else "dissections": table}
-        write_tables(metrics_dir / "analyses" / stage / name, table, size)
+        write_tables(
+            metrics_dir / "analyses" / stage / name, table if isinstance(table, dict) else {"layers": table}, size
+        )
 
 
 @functools.cache
@@ -466,11 +447,6 @@ def in_memory(rows, runs, depth=2, question=None, rungs=None, ends=None):
         usual = {"size": "nano", "step": 1, "tokens": 10, "other_layer": None, "readout": "head", "ahead": 1}
         usual |= {"split": "train", "metric": "loss"}
         table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([{**usual, **row} for row in rows])
-        if "analysis" in table:  # the tables of all stages together
-            dissected = table[table["analysis"].notna()]
-            _insert(connection, "dissections", dissected[["run", "size", *DISSECTION]])
-            alone = ["analysis", "sublayer", "stat", "text", "position", "token", "strength"]
-            table = table[table["analysis"].isna()].drop(columns=alone)
         _insert(connection, "layer_metrics", table)
     if asked:
         write_claims(connection, asked)

@@ -9,27 +9,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from perlayer.anatomy.categories import MINOR
+from perlayer.anatomy.categories import MINOR, category
 from perlayer.anatomy.changes import WeightChange, neighbour_average, neighbours
 from perlayer.anatomy.estimates import estimate
-from perlayer.anatomy.perplexity import (
-    HeldOutText,
-    degradation,
-    draw_documents,
-    log_perplexity,
-    nats_by_document,
-    over_text,
-)
+from perlayer.anatomy.importance import NEIGHBOUR_AVERAGE
+from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document, over_text
 from perlayer.anatomy.settings import AnatomySettings
+from perlayer.anatomy.tables import Ablation, AnatomyEstimate
 from perlayer.depth.interventions import PARTS, SUBLAYERS, Intervention, Replacement, run, skip
-from perlayer.depth.tables import SINGLE, Number
 from perlayer.intervals import Interval
 from perlayer.model.decoder import Decoder
 
-NEIGHBOUR_AVERAGE = "neighbour_average"
 
-
-def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySettings, confidence: float) -> list[Number]:
+def measure_ablation(
+    name: str, decoder: Decoder, text: HeldOutText, settings: AnatomySettings, confidence: float
+) -> tuple[list[Ablation], list[AnatomyEstimate]]:
     """By how many percent held-out perplexity rises for each way to take a layer away, with its interval.
 
     - `neighbour_average`: every weight of the layer is the mean of its neighbours'; the first and the last layer have
@@ -37,8 +31,7 @@ def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySetti
     - `skip`, of the layer and of each sublayer: it gives nothing to the residual design.
     - `mean_ablation`, of the same: a sublayer gives the mean over all tokens of what it gives.
 
-    At the last layer: `log_perplexity` of the model as it is, and over how many `documents` and `targets`; and what
-    `importance_estimates` gives.
+    Beside them what `importance_estimates` gives.
     """
     ways: list[tuple[int, str | None, str, Intervention | WeightChange]] = []
     means = mean_outputs(decoder, text, settings.tokens_at_once)
@@ -58,14 +51,15 @@ def measure_ablation(decoder: Decoder, text: HeldOutText, settings: AnatomySetti
     nats_of_all = nats_by_document(decoder, text, [change for *_, change in ways], settings.tokens_at_once)
     before, *after = nats_of_all
     draws = draw_documents(len(text.targets), settings.resamples)
-    numbers = _of_the_whole(decoder, before, text)
-    for (layer, sublayer, metric, _), nats in zip(ways, after):
-        numbers += degradation(before, nats, text.targets, draws).numbers(layer, sublayer, metric)
-    averaged = [0, *(place for place, (_, _, metric, _) in enumerate(ways, 1) if metric == NEIGHBOUR_AVERAGE)]
-    return numbers + importance_estimates(nats_of_all[averaged], text.targets, confidence)
+    rows = []
+    for (layer, sublayer, way, _), nats in zip(ways, after):
+        found = degradation(before, nats, text.targets, draws)
+        rows.append(Ablation(name, layer, sublayer, way, *found, category(*found)))
+    averaged = [0, *(place for place, (_, _, way, _) in enumerate(ways, 1) if way == NEIGHBOUR_AVERAGE)]
+    return rows, importance_estimates(name, nats_of_all[averaged], text.targets, confidence)
 
 
-def importance_estimates(nats: Tensor, targets: Tensor, confidence: float) -> list[Number]:
+def importance_estimates(name: str, nats: Tensor, targets: Tensor, confidence: float) -> list[AnatomyEstimate]:
     """What claims say of the importance of all layers together, with intervals over documents.
 
     - `importance_span`: ln of the greatest rise of perplexity over the least, where less than a minor one counts as
@@ -75,7 +69,7 @@ def importance_estimates(nats: Tensor, targets: Tensor, confidence: float) -> li
       for so many.
 
     Args:
-        nats: as `nats_by_document`, of the model as it is and with each layer taken away; of one or none no numbers.
+        nats: as `nats_by_document`, of the model as it is and with each layer taken away; of one or none no rows.
     """
     layers = len(nats) - 1
     if layers < 2:
@@ -97,7 +91,7 @@ def importance_estimates(nats: Tensor, targets: Tensor, confidence: float) -> li
         "most_important_early": over_text(early, nats, targets, confidence),
         "least_importance": Interval(*map(min, zip(*each))),
     }
-    return [number for metric, interval in found.items() for number in estimate(layers, metric, interval)]
+    return [estimate(name, statistic, interval) for statistic, interval in found.items()]
 
 
 def mean_outputs(decoder: Decoder, text: HeldOutText, tokens_at_once: int) -> dict[tuple[int, str], Tensor]:
@@ -108,12 +102,3 @@ def mean_outputs(decoder: Decoder, text: HeldOutText, tokens_at_once: int) -> di
             for place, output in run(decoder, rows[:, :-1].to(weight.device)).outputs.items():
                 sums[place] = sums.get(place, 0) + output.sum((0, 1), dtype=torch.float64)
     return {place: (total / text.documents.numel()).to(weight.dtype) for place, total in sums.items()}
-
-
-def _of_the_whole(decoder: Decoder, nats: Tensor, text: HeldOutText) -> list[Number]:
-    values = {
-        "log_perplexity": log_perplexity(nats, text.targets),
-        "documents": float(len(text.targets)),
-        "targets": text.targets.sum().item(),
-    }
-    return [Number(decoder.config.layers, "head", metric, SINGLE, value) for metric, value in values.items()]

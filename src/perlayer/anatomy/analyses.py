@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -16,9 +17,9 @@ from perlayer.anatomy.recovery import measure_recovery
 from perlayer.anatomy.recovery_order import measure_recovery_order
 from perlayer.anatomy.replacement import measure_replacement
 from perlayer.anatomy.settings import AnatomySettings
-from perlayer.anatomy.structure import measure_structure
+from perlayer.anatomy.structure import measure_components, measure_deltas
+from perlayer.anatomy.tables import TABLES
 from perlayer.data.batches import read_split
-from perlayer.depth.tables import DissectionNumber, Number, dissections_table
 from perlayer.environment import Machine
 from perlayer.errors import UserError
 from perlayer.lens.reading import held_out_rows
@@ -26,12 +27,11 @@ from perlayer.model.decoder import Decoder
 from perlayer.model.weights import load_model
 from perlayer.process import prepare_process
 from perlayer.store import fresh_folder
-from perlayer.tables import write_table
+from perlayer.tables import write_tables
 
 
 def anatomize_run(
     run: str,
-    size: str,
     seed: int,
     settings: AnatomySettings,
     confidence: float,
@@ -50,12 +50,11 @@ def anatomize_run(
         UserError: the model or the text is missing or broken, or holds too few documents.
     """
     device = prepare_process(machine)
-    write_outs(run, size, load_model(models / run).freeze().to(device), seed, settings, confidence, shards, metrics)
+    write_outs(run, load_model(models / run).freeze().to(device), seed, settings, confidence, shards, metrics)
 
 
 def write_outs(
     name: str,
-    size: str,
     decoder: Decoder,
     seed: int,
     settings: AnatomySettings,
@@ -63,7 +62,7 @@ def write_outs(
     shards: Path,
     metrics: Path,
 ) -> None:
-    """Write the numbers of every diagnostic as `metrics/NAME/anatomy.parquet`.
+    """Write the rows of every diagnostic as `metrics/NAME/TABLE.parquet`.
 
     Args:
         seed: with which the model is drawn that stands beside it, as it was before training.
@@ -75,30 +74,35 @@ def write_outs(
     for weight, values in decoder.named_parameters():
         if not values.isfinite().all():
             raise UserError(f"{name}: {weight}: expected finite weights, found nan or infinity; nothing was written")
-    found = anatomize(decoder, seed, settings, confidence, shards)
+    found = anatomize(name, decoder, seed, settings, confidence, shards)
     with fresh_folder(metrics / name) as folder:
-        write_table(DissectionNumber, dissections_table(name, size, found), folder / "dissections.parquet")
+        write_tables(TABLES, found, folder)
 
 
 def anatomize(
-    decoder: Decoder, seed: int, settings: AnatomySettings, confidence: float, shards: Path
-) -> dict[str, list[Number]]:
-    """The numbers of every diagnostic, by name; a new one is a line here."""
+    name: str, decoder: Decoder, seed: int, settings: AnatomySettings, confidence: float, shards: Path
+) -> dict[str, list[Any]]:
+    """The rows of each table; a new diagnostic is a line here."""
     rows = held_out_rows(shards, settings.sequences)
     text = HeldOutText.of(rows, decoder.config.eos_id, decoder.config.bos_is_eos)
     sample = text.first(settings.recovery_sequences)
     training = torch.from_numpy(read_split(shards, "train")[: settings.recovery_steps * settings.recovery_batch])
     trained, initial = layer_matrices(decoder), initial_matrices(decoder, seed)
-    ablation = measure_ablation(decoder, text, settings, confidence)
-    predictability = measure_predictability(trained, initial, settings)
-    recovery = measure_recovery(decoder, sample, training, settings)
-    unimportant = unimportant_layers(ablation, settings.manipulated_layers)
+    ablations, of_ablations = measure_ablation(name, decoder, text, settings, confidence)
+    predictability = measure_predictability(name, trained, initial, settings)
+    replacements, of_replacements = measure_replacement(name, decoder, text, predictability, settings, confidence)
+    unimportant = unimportant_layers(ablations, settings.manipulated_layers)
+    manipulations, of_manipulations = measure_manipulation(name, decoder, text, unimportant, settings, confidence)
+    recoveries = measure_recovery(name, decoder, sample, training, settings)
+    controls = measure_controls(name, trained, settings, confidence)
     return {
-        "ablation": ablation,
+        "ablations": ablations,
         "predictability": predictability,
-        "replacement": measure_replacement(decoder, text, predictability, settings, confidence),
-        "structure": measure_structure(trained, initial),
-        "controls": measure_controls(trained, settings, confidence),
-        "manipulation": measure_manipulation(decoder, text, unimportant, settings, confidence),
-        "recovery": [*recovery, *measure_recovery_order(ablation, recovery)],
+        "replacements": replacements,
+        "delta_correlations": measure_deltas(name, trained, initial),
+        "weight_components": measure_components(name, trained, initial),
+        "manipulations": manipulations,
+        "recoveries": recoveries,
+        "recovery_orders": measure_recovery_order(name, ablations, recoveries),
+        "anatomy_estimates": [*of_ablations, *of_replacements, *of_manipulations, *controls],
     }

@@ -8,15 +8,15 @@ from __future__ import annotations
 CRITICAL, IMPORTANT, MINOR, ANTI = 100.0, 20.0, 2.0, -0.5  # percent
 
 
-def category(mean: float, low: float, high: float) -> str:
+def category(degradation: float, low: float, high: float) -> str:
     """critical, important, minor, redundant or anti, which is a layer that does harm beyond doubt.
 
     Args:
-        mean: degradation of perplexity in percent; `low` and `high` are the ends of its interval.
+        degradation: of perplexity in percent; `low` and `high` are the ends of its interval.
     """
-    if mean < ANTI and not low <= 0 <= high:
+    if degradation < ANTI and not low <= 0 <= high:
         return "anti"
     for name, least in (("critical", CRITICAL), ("important", IMPORTANT), ("minor", MINOR)):
-        if mean >= least:
+        if degradation >= least:
             return name
     return "redundant"

@@ -17,7 +17,7 @@ from perlayer.anatomy.matrices import Matrices, short_name
 from perlayer.anatomy.predictability import describe, r2_of, sampled_entries
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.anatomy.structure import delta_correlations
-from perlayer.depth.tables import Number
+from perlayer.anatomy.tables import AnatomyEstimate
 from perlayer.intervals import Interval, beyond_controls
 
 CONTROLS = 200
@@ -25,21 +25,23 @@ SEED = 0
 BEST = "gate_proj"  # the kind that the source predicts best
 
 
-def measure_controls(trained: Matrices, settings: AnatomySettings, confidence: float) -> list[Number]:
+def measure_controls(
+    name: str, trained: Matrices, settings: AnatomySettings, confidence: float
+) -> list[AnatomyEstimate]:
     """How far numbers of weights lie beyond what chance gives, means over layers and kinds of matrix, with intervals.
 
     - `r2_beyond_chance`: R2 predicted from the neighbours, of two layers and more.
-    - `gate_lead`: R2 of gate_proj minus that of the kind that `sublayer` names, without the same by chance.
+    - `gate_lead`: R2 of gate_proj minus that of the kind that `part` names, without the same by chance.
     - `delta_correlation`, of three layers and more: the correlation of consecutive deltas, beside deltas that have
       nothing to do with each other; `delta_excess`: beside layers that have nothing to do with each other.
     """
     layers = len(next(iter(trained.values())))
     r2, unrelated, independent = {}, [], []
     shifts = _shifts(min(settings.entries, *(matrices[0].numel() for matrices in trained.values())))
-    for name, matrices in trained.items() if layers > 1 else ():
+    for matrix, matrices in trained.items() if layers > 1 else ():
         entries = sampled_entries(matrices[0], settings.entries)
         described = describe(matrices, entries)
-        r2[short_name(name)] = shifted_r2(described, shifts).mean(0)
+        r2[short_name(matrix)] = shifted_r2(described, shifts).mean(0)
         if layers > 2:
             unrelated.append(shifted_deltas(described[..., 0], shifts).mean(1))
             independent.append(
@@ -52,9 +54,8 @@ def measure_controls(trained: Matrices, settings: AnatomySettings, confidence: f
         *([("delta_excess", None, torch.stack(independent).mean((0, 2)))] if independent else []),
     ]
     return [
-        number
-        for metric, kind, values in found
-        for number in estimate(layers, metric, _beyond(values, confidence), kind)
+        estimate(name, statistic, _beyond(values, confidence), "random controls", kind)
+        for statistic, kind, values in found
     ]
 
 

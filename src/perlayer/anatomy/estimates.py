@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
-from perlayer.depth.tables import Number
+from perlayer.anatomy.tables import AnatomyEstimate
 from perlayer.intervals import Interval
 
 
-def estimate(layers: int, metric: str, interval: Interval, part: str | None = None) -> list[Number]:
-    """The rows of such a number, at the last layer; those of its ends are left out where nothing bounds it.
+def estimate(
+    name: str, statistic: str, interval: Interval, covers: str = "text", part: str | None = None
+) -> AnatomyEstimate:
+    """The row of such a number of the model `name`.
 
     Args:
-        part: what of the model it is about, as their `sublayer`.
+        covers: what its interval is over.
+        part: what of the model it is about.
     """
-    stats = {"estimate": interval.value, "estimate_low": interval.low, "estimate_high": interval.high}
-    return [Number(layers, part, metric, stat, float(end)) for stat, end in stats.items() if math.isfinite(end)]
+    ends = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
+    return AnatomyEstimate(name, statistic, part, interval.value, *ends, covers)

@@ -5,13 +5,11 @@ Wietrzykowski 2026 (arXiv 2603.19348), who names scaling by 0.9; the other kinds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from perlayer.anatomy.ablation import NEIGHBOUR_AVERAGE
-from perlayer.anatomy.categories import category
 from perlayer.anatomy.changes import (
     WeightChange,
     drawn_anew,
@@ -21,19 +19,20 @@ from perlayer.anatomy.changes import (
     zeros,
 )
 from perlayer.anatomy.estimates import estimate
+from perlayer.anatomy.importance import of_layers
 from perlayer.anatomy.perplexity import HeldOutText, degradation, draw_documents, nats_by_document, over_text
 from perlayer.anatomy.predictability import predict_layer
 from perlayer.anatomy.settings import AnatomySettings
-from perlayer.depth.tables import Number
+from perlayer.anatomy.tables import Ablation, AnatomyEstimate, Manipulation
 from perlayer.model.decoder import Decoder
 
 
 def measure_manipulation(
-    decoder: Decoder, text: HeldOutText, layers: Sequence[int], settings: AnatomySettings, confidence: float
-) -> list[Number]:
+    name: str, decoder: Decoder, text: HeldOutText, layers: Sequence[int], settings: AnatomySettings, confidence: float
+) -> tuple[list[Manipulation], list[AnatomyEstimate]]:
     """By how many percent held-out perplexity rises when weights of one layer move some of the way to others.
 
-    `strength` s is the share of the way: weights become (1 - s) x their own + s x what the metric names.
+    `strength` s is the share of the way: weights become (1 - s) x their own + s x what the kind names.
 
     - `scale`: zero, so that scaling by 0.9 is strength 0.1.
     - `noise`: themselves plus normal noise of each matrix's standard deviation.
@@ -41,12 +40,12 @@ def measure_manipulation(
     - `predicted`: what the neighbours' matrices predict.
     - `random`: normal draws with the standard deviation of each matrix, the floor.
 
-    A model of one layer has no neighbours, and no numbers of them.
+    A model of one layer has no neighbours, and no rows of them.
 
-    At the last layer of the model, for each kind but `scale` as `sublayer`: `over_scaling`, the change of
-    log-perplexity the whole way minus that by scaling by 0.9, mean over layers, with its interval over documents.
+    Beside them, for each kind but `scale`, `over_scaling`: the change of log-perplexity the whole way minus that by
+    scaling by 0.9, mean over layers, with its interval over documents.
     """
-    draws, numbers, together = draw_documents(len(text.targets), settings.resamples), [], []
+    draws, rows, together = draw_documents(len(text.targets), settings.resamples), [], []
     for layer in layers:
         towards = {kind: {layer: weights} for kind, weights in others(decoder, layer, settings).items()}
         ways = [(kind, strength) for kind in towards for strength in settings.strengths]
@@ -55,13 +54,14 @@ def measure_manipulation(
         together.append(nats_of_all)
         before, *after = nats_of_all
         for (kind, strength), nats in zip(ways, after):
-            numbers += degradation(before, nats, text.targets, draws).numbers(layer, None, kind, strength)
-    mean, scaled = torch.stack(together).mean(0), 1 + ways.index(("scale", 0.1))
+            found = degradation(before, nats, text.targets, draws)
+            rows.append(Manipulation(name, layer, kind, strength, *found))
+    mean, scaled, estimates = torch.stack(together).mean(0), 1 + ways.index(("scale", 0.1)), []
     for kind in (kind for kind in towards if kind != "scale"):
         beside = mean[[scaled, 1 + ways.index((kind, 1.0))]]
         found = over_text(lambda changes: changes[:, 0], beside, text.targets, confidence)
-        numbers += estimate(decoder.config.layers, "over_scaling", found, kind)
-    return numbers
+        estimates.append(estimate(name, "over_scaling", found, part=kind))
+    return rows, estimates
 
 
 def others(decoder: Decoder, layer: int, settings: AnatomySettings) -> dict[str, dict[str, Tensor]]:
@@ -80,20 +80,11 @@ def others(decoder: Decoder, layer: int, settings: AnatomySettings) -> dict[str,
     return found
 
 
-def unimportant_layers(ablation: Sequence[Number], most: int) -> list[int]:
+def unimportant_layers(ablations: Iterable[Ablation], most: int) -> list[int]:
     """The layers that ablation calls redundant or anti, least important first and `most` at most.
 
-    Where it calls none so, the one least important layer. A layer is called by its neighbours' average, or by skipping
-    it in a model of one layer.
-
-    Args:
-        ablation: as `measure_ablation`.
+    Where it calls none so, the one least important layer.
     """
-    metric = NEIGHBOUR_AVERAGE if any(number.metric == NEIGHBOUR_AVERAGE for number in ablation) else "skip"
-    found: dict[int, dict[str, float]] = {}
-    for number in ablation:
-        if number.metric == metric and number.sublayer is None:
-            found.setdefault(number.layer, {})[number.stat] = number.value
-    order = sorted(found, key=lambda layer: found[layer]["mean"])
-    called = [layer for layer in order if category(**found[layer]) in ("redundant", "anti")]
-    return (called or order[:1])[:most]
+    order = sorted(of_layers(ablations), key=lambda row: row.degradation)
+    called = [row for row in order if row.category in ("redundant", "anti")]
+    return [row.layer for row in (called or order[:1])[:most]]

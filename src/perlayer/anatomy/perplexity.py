@@ -11,7 +11,6 @@ from torch import Tensor
 
 from perlayer.anatomy.changes import WeightChange, changed_run
 from perlayer.depth.interventions import Intervention, run
-from perlayer.depth.tables import Number
 from perlayer.errors import UserError
 from perlayer.intervals import Interval, over_documents
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
@@ -85,20 +84,6 @@ def log_perplexity(nats: Tensor, targets: Tensor) -> float:
     return (nats.sum() / targets.sum()).item()
 
 
-@dataclass(frozen=True)
-class Degradation:
-    """By how many percent perplexity rises, with the ends of its 95 % bootstrap interval over documents."""
-
-    mean: float
-    low: float
-    high: float
-
-    def numbers(self, layer: int, sublayer: str | None, metric: str, strength: float | None = None) -> list[Number]:
-        """One for each of the three, which is its `stat`."""
-        stats = {"mean": self.mean, "low": self.low, "high": self.high}
-        return [Number(layer, sublayer, metric, stat, value, strength=strength) for stat, value in stats.items()]
-
-
 def draw_documents(documents: int, resamples: int) -> Tensor:
     """How often each document is in each resample, which draws as many as there are, with replacement.
 
@@ -109,10 +94,10 @@ def draw_documents(documents: int, resamples: int) -> Tensor:
     return torch.from_numpy(generator.multinomial(documents, np.full(documents, 1 / documents), resamples)).double()
 
 
-def degradation(before: Tensor, after: Tensor, targets: Tensor, draws: Tensor) -> Degradation:
-    """100 (perplexity after / before - 1), where both are over the same documents, in each resample too.
+def degradation(before: Tensor, after: Tensor, targets: Tensor, draws: Tensor) -> Interval:
+    """100 (perplexity after / before - 1), where both are over the same documents, with its 95 % interval over these.
 
-    The ends are quantiles of the change of log-perplexity, brought to percent.
+    The ends are quantiles, over resamples, of the change of log-perplexity, brought to percent.
 
     Args:
         before: nats of each document, float64 (documents,); `after` alike.
@@ -122,7 +107,7 @@ def degradation(before: Tensor, after: Tensor, targets: Tensor, draws: Tensor) -
     difference = after - before
     resampled = (draws @ difference) / (draws @ targets)
     ends = np.quantile(resampled.numpy(), [OUTSIDE / 2, 1 - OUTSIDE / 2])
-    return Degradation(*(percent(change) for change in (log_perplexity(difference, targets), *ends)))
+    return Interval(*(percent(change) for change in (log_perplexity(difference, targets), *ends)))
 
 
 def over_text(

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from perlayer.anatomy.matrices import Matrices, layer_matrices, neighbours_of, short_name
+from perlayer.anatomy.tables import Predictability
 from perlayer.depth.ridge import Moments, Ridge
-from perlayer.depth.tables import SINGLE, Number
 from perlayer.model.decoder import Decoder
 from perlayer.model.initialization import random_stream
 
@@ -29,34 +29,33 @@ SEED = 0
 ENTRIES_AT_ONCE = 2**20
 
 
-def measure_predictability(trained: Matrices, initial: Matrices, settings: AnatomySettings) -> list[Number]:
+def measure_predictability(
+    name: str, trained: Matrices, initial: Matrices, settings: AnatomySettings
+) -> list[Predictability]:
     """R2 of the matrices of each layer, predicted from the layers before and after, on entries that were not fitted.
 
-    - `r2`; `r2_initial` before training; `r2_shuffled` with the layers in another order, mean over eight of them; two
-      layers have no other.
-    - `r2_entries_alone`: without means and standard deviations of rows and columns.
-    - `r2_by_penalty`: with the penalty `strength`.
+    - `r2`; `initial` before training; `shuffled` with the layers in another order, mean over eight of them; two layers
+      have no other.
+    - `entries_alone`: without means and standard deviations of rows and columns.
+    - `best_penalty` and `worst_penalty`: the highest and the lowest with the penalties that are tried.
 
-    A model of one layer has no numbers.
+    A model of one layer has no rows.
     """
-    numbers = []
-    for name, layers in trained.items():
+    rows = []
+    for matrix, layers in trained.items():
         entries = sampled_entries(layers[0], settings.entries)
         described = describe(layers, entries)
-        found = {
-            ("r2", SINGLE, None): neighbour_r2(described),
-            ("r2_initial", SINGLE, None): neighbour_r2(describe(initial[name], entries)),
-            ("r2_shuffled", "mean", None): shuffled_r2(described),
-            ("r2_entries_alone", SINGLE, None): neighbour_r2(described[..., :1]),
-        }
-        for penalty in PENALTIES:
-            found["r2_by_penalty", SINGLE, penalty] = neighbour_r2(described, penalty)
-        for (metric, stat, strength), values in found.items():
-            numbers += [
-                Number(layer, short_name(name), metric, stat, value, strength=strength)
-                for layer, value in enumerate(values, 1)
-            ]
-    return numbers
+        by_penalty = [neighbour_r2(described, penalty) for penalty in PENALTIES]
+        found = zip(
+            neighbour_r2(described),
+            neighbour_r2(describe(initial[matrix], entries)),
+            shuffled_r2(described) or [None] * len(layers),
+            neighbour_r2(described[..., :1]),
+            map(max, *by_penalty),
+            map(min, *by_penalty),
+        )
+        rows += [Predictability(name, layer, short_name(matrix), *r2) for layer, r2 in enumerate(found, 1)]
+    return rows
 
 
 def predict_layer(decoder: Decoder, layer: int, settings: AnatomySettings) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from perlayer.anatomy.analyses import write_outs
 from perlayer.anatomy.settings import AnatomySettings
 from perlayer.environment import Machine
 from perlayer.model.published import load_published
-from perlayer.model.published_settings import SIZE, PublishedSettings
+from perlayer.model.published_settings import PublishedSettings
 from perlayer.process import prepare_process
 
 SEED = 0  # of the draw that stands for such a model before training
@@ -40,4 +40,4 @@ def anatomize_published(
     steps = settings.recovery_steps if with_recovery else 0
     settings = replace(settings, sequences=model.sequences, recovery_steps=steps)
     decoder = load_published(model.path, model.sequence_length).to(device)
-    write_outs(name, SIZE, decoder, SEED, settings, confidence, shards, metrics)
+    write_outs(name, decoder, SEED, settings, confidence, shards, metrics)

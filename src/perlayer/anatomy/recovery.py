@@ -14,21 +14,23 @@ from torch import Tensor
 from perlayer.anatomy.changes import WeightChange, layer_weights, weights_changed, with_noise
 from perlayer.anatomy.perplexity import HeldOutText, log_perplexity, nats_by_document, percent
 from perlayer.anatomy.settings import AnatomySettings
-from perlayer.depth.tables import SINGLE, Number
+from perlayer.anatomy.tables import Recovery
 from perlayer.losses.linear_cross_entropy import linear_cross_entropy
 from perlayer.model.decoder import Decoder
 
 
-def measure_recovery(decoder: Decoder, text: HeldOutText, training: Tensor, settings: AnatomySettings) -> list[Number]:
+def measure_recovery(
+    name: str, decoder: Decoder, text: HeldOutText, training: Tensor, settings: AnatomySettings
+) -> list[Recovery]:
     """Disturb each layer by noise, train it alone until perplexity is back, and count the updates.
 
     Each matrix W of its attention and MLP becomes W + noise x std(W) x N(0, 1). Then all weights of the layer are
     trained by AdamW on the same batches, until held-out perplexity is at most (1 + `recovery_within`) x that of the
     untouched model; looked at before the first update and after each `recovery_every` of them. The model is left as
-    it was. Without any updates (`recovery_steps` 0) there are no numbers.
+    it was. Without any updates (`recovery_steps` 0) there are no rows.
 
-    - `recovery_steps`: updates until then, or all of them where it is not back.
-    - `recovered`: 1 where it is back, else 0.
+    - `steps`: updates until then, or all of them where it is not back.
+    - `recovered`: whether it is back.
     - `perturbation` and `remaining`: by how many percent perplexity lies above the untouched model's, before the
       first update and at the end.
 
@@ -45,14 +47,13 @@ def measure_recovery(decoder: Decoder, text: HeldOutText, training: Tensor, sett
         (found,) = nats_by_document(decoder, text, [], settings.tokens_at_once)
         return log_perplexity(found, text.targets)
 
-    usual, numbers = nats(), []
+    usual, rows = nats(), []
     for layer in range(1, decoder.config.layers + 1):
         # all weights of the layer are named, so that all are put back
         everything = {**layer_weights(decoder, layer), **with_noise(decoder, layer)}
         with weights_changed(decoder, WeightChange({layer: everything}, settings.noise)):
-            values = _recover(decoder, layer, usual, nats, training, settings)
-        numbers += [Number(layer, None, metric, SINGLE, value) for metric, value in values.items()]
-    return numbers
+            rows.append(Recovery(name, layer, *_recover(decoder, layer, usual, nats, training, settings)))
+    return rows
 
 
 def _recover(
@@ -62,7 +63,7 @@ def _recover(
     nats: Callable[[], float],
     training: Tensor,
     settings: AnatomySettings,
-) -> dict[str, float]:
+) -> tuple[int, bool, float, float]:
     block, goal = decoder.model.layers[layer - 1], usual + math.log1p(settings.recovery_within)
     optimizer = torch.optim.AdamW(block.parameters(), lr=settings.recovery_learning_rate)
     first = now = nats()
@@ -78,12 +79,7 @@ def _recover(
                 now = nats()
     finally:
         block.requires_grad_(False)
-    return {
-        "recovery_steps": float(step),
-        "recovered": float(now <= goal),
-        "perturbation": percent(first - usual),
-        "remaining": percent(now - usual),
-    }
+    return step, now <= goal, percent(first - usual), percent(now - usual)
 
 
 def _batch(training: Tensor, step: int, batch: int) -> Tensor:

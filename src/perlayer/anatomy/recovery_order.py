@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from perlayer.anatomy.ablation import NEIGHBOUR_AVERAGE
+from perlayer.anatomy.importance import of_layers
 from perlayer.anatomy.rank_correlation import rank_correlation
-from perlayer.depth.tables import SINGLE, Number
+from perlayer.anatomy.tables import Ablation, Recovery, RecoveryOrder
 
 
-def measure_recovery_order(ablation: Sequence[Number], recovery: Sequence[Number]) -> list[Number]:
-    """Spearman's rank correlation of recovery with importance over layers, at the last of them.
+def measure_recovery_order(
+    name: str, ablations: Iterable[Ablation], recoveries: Sequence[Recovery]
+) -> list[RecoveryOrder]:
+    """Spearman's rank correlation of recovery with importance over layers.
 
-    `rank_correlation`, and how likely chance gives one at least as high, `rank_correlation_p`, or at most as high,
-    `rank_correlation_p_low`. Importance is what the neighbours' average does to perplexity. A layer recovers later the
-    more updates it takes; of those that are not back at the end, the more remains. No numbers where all layers recover
+    And how likely chance gives one at least as high, `p_high`, or at most as high, `p_low`. A layer recovers later the
+    more updates it takes; of those that are not back at the end, the more remains. No row where all layers recover
     alike, or none has been trained back.
-
-    Args:
-        ablation: as `measure_ablation`; `recovery` as `measure_recovery`.
     """
-    importance = {
-        number.layer: number.value
-        for number in ablation
-        if (number.metric, number.stat, number.sublayer) == (NEIGHBOUR_AVERAGE, "mean", None)
-    }
-    found = {(number.metric, number.layer): number.value for number in recovery}
-    layers = sorted(layer for metric, layer in found if metric == "recovery_steps" and layer in importance)
-    if len(layers) < 2:
+    if len(recoveries) < 2:
         return []
-    late = [
-        (found["recovery_steps", layer], 0.0 if found["recovered", layer] else found["remaining", layer])
-        for layer in layers
-    ]
-    order = sorted(set(late))
-    correlation = rank_correlation([importance[layer] for layer in layers], [order.index(each) for each in late])
-    if correlation is None:
-        return []
-    names = ("rank_correlation", "rank_correlation_p", "rank_correlation_p_low")
-    return [Number(layers[-1], None, metric, SINGLE, value) for metric, value in zip(names, correlation)]
+    late = {row.layer: (row.steps, 0.0 if row.recovered else row.remaining) for row in recoveries}
+    order, layers = sorted(set(late.values())), of_layers(ablations)
+    correlation = rank_correlation(
+        [row.degradation for row in layers], [order.index(late[row.layer]) for row in layers]
+    )
+    return [] if correlation is None else [RecoveryOrder(name, *correlation)]

@@ -11,39 +11,52 @@ import torch
 from torch import Tensor
 
 from perlayer.anatomy.matrices import Matrices, in_float64, short_name
-from perlayer.depth.tables import SINGLE, Number
+from perlayer.anatomy.tables import DeltaCorrelation, WeightComponents
 from perlayer.model.initialization import random_stream
 
 SEED = 0
 
 
-def measure_structure(trained: Matrices, initial: Matrices) -> list[Number]:
-    """Correlations of consecutive deltas and the variance over layers that principal components explain, by kind.
+def measure_deltas(name: str, trained: Matrices, initial: Matrices) -> list[DeltaCorrelation]:
+    """Correlations of W(l) - W(l-1) with W(l+1) - W(l), over all entries, by kind and the layer l in their middle.
 
-    - `delta_correlation`: of W(l) - W(l-1) with W(l+1) - W(l), over all entries, at the layer l in their middle.
-    - `explained_share`: of the variance of the layers around their mean, by the first `strength` principal components;
-      at the last layer.
-
-    Beside each `NAME_initial`, before training, and `NAME_independent`, what independent layers of these sizes give:
-    from the variances of the layers, and from one normal draw of the norm of each.
+    Beside each stands what independent layers of these variances give, how far it lies from that, and the same before
+    training.
     """
-    numbers = []
-    for name in trained:
-        layers, untrained = in_float64(trained[name]), in_float64(initial[name])
-        independent = drawn_of_equal_norm(layers, name)
-        found = {
-            "delta_correlation": delta_correlations(layers),
-            "delta_correlation_initial": delta_correlations(untrained),
-            "delta_correlation_independent": independent_correlations(layers),
-        }
-        for metric, values in found.items():
-            numbers += [Number(layer, short_name(name), metric, SINGLE, value) for layer, value in enumerate(values, 2)]
-        shares = {"": layers, "_initial": untrained, "_independent": independent}
-        for suffix, some in shares.items():
-            for components, share in enumerate(explained_shares(some), 1):
-                metric, place = f"explained_share{suffix}", len(layers)
-                numbers.append(Number(place, short_name(name), metric, SINGLE, share, strength=float(components)))
-    return numbers
+    rows = []
+    for matrix in trained:
+        layers = in_float64(trained[matrix])
+        found = zip(
+            delta_correlations(layers),
+            independent_correlations(layers),
+            delta_correlations(in_float64(initial[matrix])),
+        )
+        rows += [
+            DeltaCorrelation(
+                name, layer, short_name(matrix), correlation, independent, before, correlation - independent
+            )
+            for layer, (correlation, independent, before) in enumerate(found, 2)
+        ]
+    return rows
+
+
+def measure_components(name: str, trained: Matrices, initial: Matrices) -> list[WeightComponents]:
+    """The share of the variance of the layers around their mean that the first principal components explain, by kind.
+
+    Beside each stands that of one normal draw of the norm of each layer, how far it lies from that, and the same before
+    training.
+    """
+    rows = []
+    for matrix in trained:
+        layers = in_float64(trained[matrix])
+        found = map(explained_shares, (layers, drawn_of_equal_norm(layers, matrix), in_float64(initial[matrix])))
+        rows += [
+            WeightComponents(
+                name, short_name(matrix), components, explained, independent, before, explained - independent
+            )
+            for components, (explained, independent, before) in enumerate(zip(*found), 1)
+        ]
+    return rows
 
 
 def delta_correlations(layers: Sequence[Tensor]) -> list[float]:

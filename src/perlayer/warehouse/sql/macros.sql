@@ -7,12 +7,6 @@ CREATE MACRO design_place(which) AS (SELECT any_value(design_place) FROM runs WH
 -- How DeepSeek-V3 predicts the token after next, as the column `multi_token` of runs has it.
 CREATE MACRO deepseek_v3() AS 'sequential, depth 1, weight 0.3';
 
--- How important a layer is called by what ablation does to perplexity, in percent: mean, and the ends of its interval.
-CREATE MACRO importance(degradation, low, high) AS
-    CASE WHEN degradation < -0.5 AND NOT (low <= 0 AND high >= 0) THEN 'anti'
-        WHEN degradation >= 100 THEN 'critical' WHEN degradation >= 20 THEN 'important'
-        WHEN degradation >= 2 THEN 'minor' ELSE 'redundant' END;
-
 -- A change of the logarithm of perplexity, in nats, from percent.
 CREATE MACRO in_nats(percent) AS ln(1 + percent / 100);
 

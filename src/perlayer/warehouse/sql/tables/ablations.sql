@@ -1,13 +1,4 @@
-CREATE VIEW ablations AS
-SELECT run, layer, sublayer, metric AS way,
-    max(value) FILTER (stat = 'mean') AS degradation,
-    max(value) FILTER (stat = 'low') AS low,
-    max(value) FILTER (stat = 'high') AS high,
-    importance(degradation, low, high) AS category
-FROM dissections
-WHERE analysis = 'ablation' AND stat IN ('mean', 'low', 'high')
-GROUP BY run, layer, sublayer, metric;
-COMMENT ON VIEW ablations IS 'What taking away a layer or sublayer of a finished model does to its perplexity on held-out text';
+COMMENT ON TABLE ablations IS 'What taking away a layer or sublayer of a finished model does to its perplexity on held-out text';
 COMMENT ON COLUMN ablations.run IS 'The run, or the published model';
 COMMENT ON COLUMN ablations.layer IS 'The layer, from 1';
 COMMENT ON COLUMN ablations.sublayer IS 'attention or mlp; null for the whole layer';

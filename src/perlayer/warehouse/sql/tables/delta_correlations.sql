@@ -1,13 +1,4 @@
-CREATE VIEW delta_correlations AS
-SELECT run, layer, sublayer AS matrix,
-    max(value) FILTER (metric = 'delta_correlation') AS correlation,
-    max(value) FILTER (metric = 'delta_correlation_independent') AS independent,
-    max(value) FILTER (metric = 'delta_correlation_initial') AS initial,
-    correlation - independent AS excess
-FROM dissections
-WHERE analysis = 'structure' AND starts_with(metric, 'delta_correlation')
-GROUP BY run, layer, sublayer;
-COMMENT ON VIEW delta_correlations IS 'Correlation of consecutive changes of weights from layer to layer of a finished model, beside what independent layers give';
+COMMENT ON TABLE delta_correlations IS 'Correlation of consecutive changes of weights from layer to layer of a finished model, beside what independent layers give';
 COMMENT ON COLUMN delta_correlations.run IS 'The run, or the published model';
 COMMENT ON COLUMN delta_correlations.layer IS 'The layer in the middle, from 2: of its weights minus those of the layer before with those of the layer after minus its own';
 COMMENT ON COLUMN delta_correlations.matrix IS 'The kind of matrix: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj or down_proj';

@@ -1,13 +1,4 @@
-CREATE VIEW weight_components AS
-SELECT run, sublayer AS matrix, strength::INTEGER AS components,
-    max(value) FILTER (metric = 'explained_share') AS explained,
-    max(value) FILTER (metric = 'explained_share_independent') AS independent,
-    max(value) FILTER (metric = 'explained_share_initial') AS initial,
-    explained - independent AS excess
-FROM dissections
-WHERE analysis = 'structure' AND starts_with(metric, 'explained_share')
-GROUP BY run, sublayer, strength;
-COMMENT ON VIEW weight_components IS 'How much of the variance of weights over the layers of a finished model few principal components explain, beside independent layers';
+COMMENT ON TABLE weight_components IS 'How much of the variance of weights over the layers of a finished model few principal components explain, beside independent layers';
 COMMENT ON COLUMN weight_components.run IS 'The run, or the published model';
 COMMENT ON COLUMN weight_components.matrix IS 'The kind of matrix: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj or down_proj';
 COMMENT ON COLUMN weight_components.components IS 'How many of the first components, up to one less than the layers';

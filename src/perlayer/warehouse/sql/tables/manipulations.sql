@@ -1,12 +1,4 @@
-CREATE VIEW manipulations AS
-SELECT run, layer, metric AS kind, strength,
-    max(value) FILTER (stat = 'mean') AS degradation,
-    max(value) FILTER (stat = 'low') AS low,
-    max(value) FILTER (stat = 'high') AS high
-FROM dissections
-WHERE analysis = 'manipulation' AND stat IN ('mean', 'low', 'high')
-GROUP BY run, layer, metric, strength;
-COMMENT ON VIEW manipulations IS 'What manipulating the weights of an unimportant layer of a finished model does to its perplexity on held-out text';
+COMMENT ON TABLE manipulations IS 'What manipulating the weights of an unimportant layer of a finished model does to its perplexity on held-out text';
 COMMENT ON COLUMN manipulations.run IS 'The run, or the published model';
 COMMENT ON COLUMN manipulations.layer IS 'The layer, from 1';
 COMMENT ON COLUMN manipulations.kind IS 'Towards what its weights move: scale (zero), noise (themselves plus normal noise of their standard deviation), neighbour_interpolation (the mean of the neighbours), neighbour_copy (the layer before), predicted (what the neighbours predict) or random (normal draws of their standard deviation)';
