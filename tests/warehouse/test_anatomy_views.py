@@ -44,5 +44,5 @@ def test_of_the_runs_of_a_seed_one_that_has_been_taken_apart_stands_for_all():
         found = rows(connection, "SELECT run, lead, setup, label FROM anatomy_runs ORDER BY place")
         assert found == [
             ("baseline_with_a_long_name", "baseline_with_a_long_name", "baseline", "baseline"),
-            ("weighted", "weighted", "run weighted", "run weighted"),
+            ("weighted", "weighted", "separate", "separate heads, weighting (shape uniform, weight 0.2)"),
         ]

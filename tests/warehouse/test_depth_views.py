@@ -249,6 +249,7 @@ def test_which_runs_stand_for_what():
     assert found == [
         ("plain", "plain", "baseline"),
         ("probes_seed_1", "plain", "baseline"),
+        ("surgery", "surgery", "separate heads, gradient surgery (kind per token)"),
         ("shared", "shared", "shared head"),
         ("keel_separate", "keel_separate", "KEEL, separate heads"),
         ("deep", "deep", "baseline, 12 layers"),

@@ -8,7 +8,6 @@ from perlayer.anatomy.tables import TABLES as ANATOMY_TABLES
 from perlayer.catalogue import CatalogueRow
 from perlayer.comparison import Rule
 from perlayer.depth.tables import TABLES as DEPTH_TABLES
-from perlayer.depth.tables import DissectionNumber
 from perlayer.layer_metrics import LayerNumber
 from perlayer.tables import order_of
 
@@ -34,7 +33,6 @@ class LeftOut:
 TABLES: dict[str, type] = {
     "runs": CatalogueRow,
     "layer_metrics": LayerNumber,
-    "dissections": DissectionNumber,
     **DEPTH_TABLES,
     **ANATOMY_TABLES,
     "pairs": PairOfRuns,

@@ -4,7 +4,7 @@
 WITH orders AS (
     SELECT 'order' AS claim, backbone AS "group", run, layers, coalesce(rho, 0) AS value,
         format('recovery with importance, {} layers, {}', layers, size) AS pool
-    FROM (SELECT run FROM anatomy_runs WHERE setup = 'baseline' AND residual = 'sandwich' AND full_depth)
+    FROM (SELECT run FROM anatomy_runs WHERE label = 'baseline')
     JOIN (SELECT DISTINCT run FROM recoveries) USING (run)
     JOIN recipe_runs USING (run)
     LEFT JOIN recovery_orders USING (run)

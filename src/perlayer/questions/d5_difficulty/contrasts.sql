@@ -4,7 +4,7 @@ WITH growths AS (
     SELECT hops, prompts, backbone AS "group", run, depth_growth.growth, recipe_runs.layers,
         format('depth score on {} of {} layers, {}', prompts, recipe_runs.layers, size) AS pool
     FROM depth_growth
-    JOIN (SELECT run FROM dissected_runs WHERE setup = 'baseline' AND residual = 'sandwich' AND full_depth) USING (run)
+    JOIN (SELECT run FROM dissected_runs WHERE label = 'baseline') USING (run)
     JOIN recipe_runs USING (run)
 ),
 claims (claim, hops) AS (VALUES ('difficulty', false), ('hops', true))

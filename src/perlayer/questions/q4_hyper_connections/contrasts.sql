@@ -1,8 +1,9 @@
 -- That Hyper-Connections pays about half is published as still being tested: the order is judged, and that it pays.
 WITH designs AS (
-    SELECT design AS residual, seed_group AS subject
-    FROM (VALUES ('hyper_connections'), ('sandwich')) AS designs (design)
-    LEFT JOIN recipe_runs ON residual = design AND full_depth AND standard AND readouts = 'separate' AND seed_group = run
+    SELECT residual, seed_group AS subject
+    FROM (VALUES ('hyper_connections'), ('sandwich')) AS designs (residual)
+    LEFT JOIN (FROM recipe_runs WHERE full_depth AND standard AND readouts = 'separate' AND seed_group = run)
+        USING (residual)
 ),
 costs AS (SELECT residual, cost_terms.* FROM designs LEFT JOIN cost_terms USING (subject))
 SELECT 'less' AS claim, 'Hyper-Connections minus Sandwich-LN' AS part, 'below' AS side, 0.0 AS threshold,

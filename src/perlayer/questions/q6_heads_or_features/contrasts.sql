@@ -8,12 +8,12 @@ layers AS (
 setups AS (SELECT unnest(['probes', 'separate']) AS setup),
 -- A layer that nothing has read has no run.
 readings AS (
-    SELECT setup, layers.layer, last, seed_group AS "group", run, seed, size, before, after, change, standard_error
+    SELECT setups.setup, layers.layer, last, seed_group AS "group", run, seed, size, before, after, change, standard_error
     FROM setups CROSS JOIN layers
     LEFT JOIN (
         SELECT * FROM retraining JOIN recipe_runs USING (run)
         WHERE residual = 'sandwich' AND full_depth AND standard
-    ) AS retrained ON readouts = setup AND retrained.layer = layers.layer
+    ) AS retrained ON readouts = setups.setup AND retrained.layer = layers.layer
 ),
 -- What is claimed of each layer above 0, each number of one run: of probes minus of separate heads.
 sums AS (

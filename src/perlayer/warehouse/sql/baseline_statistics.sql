@@ -3,7 +3,7 @@ CREATE VIEW baseline_statistics AS
 SELECT statistic, backbone AS "group", run, recipe_runs.layers, value,
     format('{} of {} layers, {}', statistic, recipe_runs.layers, size) AS pool
 FROM depth_statistics
-JOIN (SELECT run FROM dissected_runs WHERE setup = 'baseline' AND residual = 'sandwich' AND full_depth) USING (run)
+JOIN (SELECT run FROM dissected_runs WHERE label = 'baseline') USING (run)
 JOIN recipe_runs USING (run);
 COMMENT ON VIEW baseline_statistics IS 'The numbers of depth_statistics of the seeds of the baseline, as contrasts over seeds take them';
 COMMENT ON COLUMN baseline_statistics.statistic IS 'The number, as in depth_statistics';
