@@ -117,8 +117,7 @@ def _looks(names: list[str]) -> dict[str, tuple[str, str, str]]:
 def _not_read(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the setups of which no lens has read a run yet; probes are the backbone of the baseline."""
     absent = connection.execute(
-        """SELECT CASE WHEN readouts IN ('none', 'probes') THEN 'baseline' ELSE readouts END AS setup
-        FROM recipe_runs WHERE residual = 'sandwich' AND full_depth AND standard
+        """SELECT setup FROM recipe_runs WHERE residual = 'sandwich' AND full_depth AND standard
         GROUP BY setup HAVING NOT bool_or(run IN (SELECT run FROM lenses)) ORDER BY setup"""
     ).fetchall()
     return "Not read by a lens yet: " + ", ".join(style.SETUPS[setup][0] for (setup,) in absent) if absent else ""

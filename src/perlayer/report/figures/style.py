@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perlayer.catalogue import PUBLISHED_DESIGNS
 from perlayer.errors import UserError
 from perlayer.store import replaced
 
@@ -322,11 +323,9 @@ def absent_designs(connection: duckdb.DuckDBPyConnection) -> str:
 
 def designs_without_run(connection: duckdb.DuckDBPyConnection) -> str:
     """A note of the published residual designs that no run names; empty without any."""
-    rows = connection.execute(
-        """SELECT design[2] FROM (SELECT unnest(published_designs()) AS design)
-        WHERE design[1] NOT IN (SELECT residual FROM recipe_runs) ORDER BY design_place(design[1])"""
-    ).fetchall()
-    return "Named by no run: " + ", ".join(name for (name,) in rows) if rows else ""
+    named = {design for (design,) in connection.execute("SELECT DISTINCT design FROM recipe_runs").fetchall()}
+    absent = [design for design in PUBLISHED_DESIGNS.values() if design not in named]
+    return "Named by no run: " + ", ".join(absent) if absent else ""
 
 
 def say(axes: Axes, sentence: str) -> None:

@@ -1,8 +1,13 @@
 -- What views and questions share.
 
--- What a residual design is called, and the order in which designs are shown.
-CREATE MACRO design_name(which) AS (SELECT any_value(design) FROM runs WHERE residual = which);
-CREATE MACRO design_place(which) AS (SELECT any_value(design_place) FROM runs WHERE residual = which);
+-- What a residual design is called, and the order in which designs are shown. Columns have names here that no argument has,
+-- which would else be taken for the column.
+CREATE MACRO design_name(which) AS (
+    SELECT any_value(called) FROM (SELECT residual AS known, design AS called FROM runs) WHERE known = which
+);
+CREATE MACRO design_place(which) AS (
+    SELECT any_value(placed) FROM (SELECT residual AS known, design_place AS placed FROM runs) WHERE known = which
+);
 
 -- How DeepSeek-V3 predicts the token after next, as the column `multi_token` of runs has it.
 CREATE MACRO deepseek_v3() AS 'sequential, depth 1, weight 0.3';
