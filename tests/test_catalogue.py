@@ -49,6 +49,24 @@ def test_of_runs_of_one_seed_that_differ_in_what_looks_on_one_counts():
     }
 
 
+def test_labels_say_what_is_not_as_usual():
+    runs = {
+        "probes": {"residual": "sandwich", "readouts": "probes", "seed": 3},
+        "keel": {"residual": "keel", "readouts": "none", "seed": 0},
+        "keel_separate": {"residual": "keel", "readouts": "separate", "seed": 0},
+        "shallow": {"residual": "sandwich", "readouts": "none", "seed": 0, "layers": 1},
+        "own": {"residual": "sandwich", "readouts": "shared", "seed": 0, "gradient_reach": "own_layer"},
+    }
+    found = {run: (row.label, row.design, row.setup) for run, row in rows(runs).items()}
+    assert found == {
+        "probes": ("baseline", "Sandwich-LN", "baseline"),
+        "keel": ("KEEL", "KEEL", "baseline"),
+        "keel_separate": ("KEEL, separate heads", "KEEL", "separate"),
+        "shallow": ("baseline, 1 layer", "Sandwich-LN", "baseline"),
+        "own": ("shared head, gradient reach (reach own layer)", "Sandwich-LN", "shared"),
+    }
+
+
 def test_the_depth_matched_baseline_is_plain_and_of_the_same_design_depth_and_rung():
     found = rows(
         {

@@ -155,7 +155,7 @@ def _label(row: CatalogueRow) -> str:
     parts = {
         row.design: row.residual != "sandwich",
         SETUPS[row.setup]: row.setup != "baseline" or row.residual == "sandwich",
-        f"{row.layers} layers": not row.full_depth,
+        f"{row.layers} layer{'s' * (row.layers > 1)}": not row.full_depth,
         row.training: not row.standard,
     }
     return ", ".join(part for part, said in parts.items() if said)
