@@ -5,6 +5,7 @@ import made_up_results as made_up
 import pytest
 
 from perlayer.questions.q7_multi_token.question import QUESTION
+from perlayer.questions.wording import further
 
 ALL = ("next_below", "next_last", "after_below", "after_last")
 RUNS = {
@@ -23,7 +24,7 @@ def judge(monkeypatch):
         monkeypatch.setattr(multi, "CHANGES", {multi.DEEPSEEK: changes})
         monkeypatch.setattr(multi, "SEEDS", {0: 0.0, 1: 0.002, 2: -0.001})
         with multi.in_memory(runs, {}, question=QUESTION) as connection:
-            return made_up.verdicts(connection), QUESTION.further(connection)
+            return made_up.verdicts(connection), further(connection, QUESTION)
 
     return judge
 
@@ -42,5 +43,5 @@ def test_what_the_module_reaches_stands_beside_the_probe(judge):
 def test_without_runs_nothing_has_run(judge):
     plain = {run: keys for run, keys in RUNS.items() if run.startswith("probes")}
     for runs in ({}, plain):
-        assert judge(runs=runs) == (dict.fromkeys(ALL, "not run"), None)
+        assert judge(runs=runs) == (dict.fromkeys(ALL, "not run"), "")
     assert judge(runs={run: keys for run, keys in RUNS.items() if keys["seed"] == 0})[0]["next_last"] == "undecided"

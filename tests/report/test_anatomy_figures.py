@@ -3,7 +3,7 @@
 import made_up_anatomy
 import made_up_results as made_up
 import pytest
-from drawn import settled, texts, titles
+from drawn import assert_apart, offsets, settled, texts, titles
 from made_up_anatomy import PROFILE, anatomy
 from matplotlib.colors import to_rgba
 
@@ -24,10 +24,6 @@ LABELS = ["baseline", "separate heads"]
 def connection(warehouse_dir):
     with database.connect(warehouse_dir) as connection:
         yield connection
-
-
-def offsets(collection):
-    return [tuple(float(value) for value in point) for point in collection.get_offsets()]
 
 
 def test_importance_is_coloured_by_category_beside_the_published_table(connection):
@@ -148,11 +144,6 @@ def test_figures_without_models_say_so(gather):
 def test_panels_do_not_overlap_or_leave_the_figure(connection, module):
     figure = settled(module, connection)
     boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
-    for number, box in enumerate(boxes):
+    assert_apart(boxes, 0.97)
+    for box in boxes:
         assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1 and figure.bbox.y0 - 1 <= box.y0
-        assert not any(box.shrunk(0.97, 0.97).overlaps(other) for other in boxes[number + 1 :])
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_captions_and_titles_are_sentences(module):
-    assert module.CAPTION.endswith(".") and "  " not in module.CAPTION and not module.TITLE.endswith(".")

@@ -3,7 +3,7 @@
 import made_up_depth
 import made_up_results as made_up
 import pytest
-from drawn import settled, texts, titles
+from drawn import assert_apart, settled, texts, titles
 from made_up_depth import PROFILE
 from matplotlib.text import Text
 
@@ -331,5 +331,4 @@ def test_many_panels_do_not_overlap(of_many_designs, module):
         words = [text for text in (*axes.get_children(), axes.xaxis.label, axes.yaxis.label) if isinstance(text, Text)]
         extents = [Text.get_window_extent(text) for text in words if text.get_text()]
         boxes += [box for box in extents if not frame.contains(*((box.p0 + box.p1) / 2))]  # without numbers on bars
-    for number, box in enumerate(boxes):
-        assert not any(box.shrunk(0.96, 0.9).overlaps(other) for other in boxes[number + 1 :])
+    assert_apart(boxes, 0.96, 0.9)

@@ -5,7 +5,7 @@ import functools
 import made_up_designs as designs
 import made_up_results as made_up
 import pytest
-from drawn import settled, texts, titles
+from drawn import assert_apart, settled, texts, titles
 from matplotlib.text import Text
 
 from perlayer import questions
@@ -92,15 +92,10 @@ def test_depth_order_begins_with_attnres(shown):
 @pytest.mark.parametrize("module", [by_design, design_cost, depth_order])
 def test_panels_and_names_do_not_overlap(shown, module):
     figure = shown(module)
-    boxes = [axes.get_tightbbox() for axes in figure.axes]
     for axes in figure.axes:
         labels = [label for label in (*axes.get_xticklabels(), *axes.texts) if label.get_text()]
-        boxes = [Text.get_window_extent(label) for label in labels]
-        for number, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[number + 1 :])
-    boxes = [axes.get_tightbbox().shrunk(0.97, 0.97) for axes in figure.axes]
-    for number, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+        assert_apart([Text.get_window_extent(label) for label in labels])
+    assert_apart([axes.get_tightbbox().shrunk(0.97, 0.97) for axes in figure.axes])
 
 
 @pytest.mark.filterwarnings("error")

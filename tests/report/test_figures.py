@@ -3,11 +3,13 @@ import os
 import subprocess
 import sys
 
+import drawn
 import made_up_results as made_up
 import matplotlib
 import pandas as pd
 import pytest
 from cycler import cycler
+from drawn import assert_apart, texts
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
@@ -25,11 +27,12 @@ from perlayer.report.figures import (
     retraining_curves,
     style,
 )
+from perlayer.report.plot import drawn as figure_of
 from perlayer.report.plot import plot
 
 
 @pytest.fixture(scope="module")
-def drawn(supervision_dir, tmp_path_factory):
+def figures(supervision_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     plot(supervision_dir, folder)
     return folder
@@ -45,14 +48,7 @@ def connection(warehouse_dir):
 def settled(connection):
     """A function that draws a figure, once for all tests."""
 
-    @functools.cache
-    def settled(module):
-        with style.theme():
-            figure = module.draw(connection)
-            figure.draw_without_rendering()
-        return figure
-
-    return settled
+    return functools.cache(lambda module: drawn.settled(module, connection))
 
 
 @pytest.fixture
@@ -66,18 +62,14 @@ def without_png(monkeypatch):
     monkeypatch.setattr(Figure, "savefig", savefig)
 
 
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
-
-
-def test_every_figure_is_written_as_image_and_as_numbers(drawn):
+def test_every_figure_is_written_as_image_and_as_numbers(figures):
     expected = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")}
-    assert {path.name for path in drawn.iterdir()} == expected
+    assert {path.name for path in figures.iterdir()} == expected
     for name in FIGURES:
-        assert (drawn / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (figures / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         # These runs do not predict later tokens, were asked no problems, and none of them grows.
         empty = ("future_layers", "multi_token_sizes", "depth_by_group", "growth")
-        assert pd.read_csv(drawn / f"{name}.csv").empty == (name in empty)
+        assert pd.read_csv(figures / f"{name}.csv").empty == (name in empty)
 
 
 def test_figures_are_written_anew_and_not_through_links(tmp_path):
@@ -90,23 +82,23 @@ def test_figures_are_written_anew_and_not_through_links(tmp_path):
     assert not any((tmp_path / f"figure.{kind}").is_symlink() for kind in kinds)
 
 
-def test_no_label_is_cut_off_at_an_edge(drawn):
-    for path in drawn.glob("*.png"):
+def test_no_label_is_cut_off_at_an_edge(figures):
+    for path in figures.glob("*.png"):
         pixels = imread(path)[..., :3]
         edges = (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1])
         assert all((edge == 1).all() for edge in edges), path.name
 
 
-def test_the_same_results_give_the_same_bytes_by_any_number_of_processes(drawn, supervision_dir, tmp_path, without_png):
+def test_the_same_results_give_the_same_bytes_by_many_processes(figures, supervision_dir, tmp_path, without_png):
     plot(supervision_dir, tmp_path, processes=2)
-    for path in [*drawn.glob("*.svg"), *drawn.glob("*.csv")]:
+    for path in [*figures.glob("*.svg"), *figures.glob("*.csv")]:
         assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
 
 
-def test_files_carry_no_date_and_no_version(drawn):
-    for path in drawn.glob("*.svg"):
+def test_files_carry_no_date_and_no_version(figures):
+    for path in figures.glob("*.svg"):
         assert "<dc:date>" not in path.read_text() and "matplotlib.org" not in path.read_text()
-    for path in drawn.glob("*.png"):
+    for path in figures.glob("*.png"):
         assert b"matplotlib" not in path.read_bytes()
 
 
@@ -211,9 +203,9 @@ def test_lens_agreement_is_a_line_a_setup_and_published_model(connection, settle
 def test_lens_agreement_of_equal_depths_counts_layers(gather, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("probes", "shared")}
     analysed = {key: table for key, table in made_up.analyses(some).items() if key[0] == "lens"}
-    with questions.connect(gather(some, analysed=analysed)) as connection, style.theme():
+    with questions.connect(gather(some, analysed=analysed)) as connection:
         assert set(lens_agreement.data(connection)["name"]) == {"baseline", "shared"}  # probes stand for the baseline
-        labels = texts(lens_agreement.draw(connection))
+        labels = texts(drawn.settled(lens_agreement, connection))
     assert "Layer" in labels and "logit lens" in labels and "tuned lens" not in labels
 
 
@@ -231,9 +223,9 @@ def test_a_users_matplotlibrc_changes_no_byte(connection, tmp_path):
         "text.usetex": True,
     }
     with matplotlib.rc_context(hostile), style.theme():
-        style.save(noise_floor.draw(connection), noise_floor.data(connection), tmp_path, "found")
+        style.save(*figure_of(noise_floor, connection), tmp_path, "found")
     with style.theme():
-        style.save(noise_floor.draw(connection), noise_floor.data(connection), tmp_path, "expected")
+        style.save(*figure_of(noise_floor, connection), tmp_path, "expected")
     for kind in ("png", "svg", "csv"):
         assert (tmp_path / f"found.{kind}").read_bytes() == (tmp_path / f"expected.{kind}").read_bytes()
 
@@ -251,45 +243,36 @@ def test_lines_are_named_where_they_are(settled):
         assert found.count(style.SETUPS[setup][0]) == 1
 
 
-def test_labels_do_not_overlap(connection):
-    with style.theme():
-        figure = last_layer_curves.draw(connection)
-        figure.draw_without_rendering()
-        for axes in figure.axes:
-            boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the lines that lead to them
-            assert len(boxes) == 4
-            for number, box in enumerate(boxes):
-                assert not any(box.overlaps(other) for other in boxes[number + 1 :])
-
-
 @pytest.mark.parametrize(
     "module, labels",
-    [(retrained_heads, [2, 4]), (retraining_curves, [6, 6, 6, 6]), (lens_agreement, [5, 0])],
+    [
+        (last_layer_curves, [4, 4]),
+        (retrained_heads, [2, 4]),
+        (retraining_curves, [6, 6, 6, 6]),
+        (lens_agreement, [5, 0]),
+    ],
 )
-def test_labels_of_analyses_do_not_overlap_or_leave_the_figure(settled, module, labels):
+def test_labels_do_not_overlap_or_leave_the_figure(settled, module, labels):
     figure = settled(module)
     assert [len(axes.texts) for axes in figure.axes] == labels
     for axes in figure.axes:
         boxes = [Text.get_window_extent(text) for text in axes.texts]
-        for number, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[number + 1 :])
-            assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+        assert_apart(boxes)
+        assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
 
 
 def test_a_published_model_far_beyond_the_runs_flattens_none_of_them(connection, monkeypatch):
     table = lenses.data(connection)
     table.loc[(table["run"] == "deep_model") & (table["layer"] == 0), "logit_lens"] = 110.0
     monkeypatch.setattr(lenses, "data", lambda _: table)
-    with style.theme():
-        figure = lenses.draw(connection)
+    figure = drawn.settled(lenses, connection)
     assert figure.axes[0].get_ylim()[1] < 10 and texts(figure).count("110 nats") == 1
 
 
 def test_panels_of_lenses_do_not_overlap(settled):
     boxes = [axes.get_tightbbox() for axes in settled(lenses).axes if axes.axison]
     assert len(boxes) == len(made_up.RUNS) + 1
-    for number, box in enumerate(boxes):
-        assert not any(box.shrunk(0.99, 0.99).overlaps(other) for other in boxes[number + 1 :])
+    assert_apart(boxes, 0.99)
 
 
 @pytest.mark.parametrize(
@@ -309,10 +292,10 @@ def test_spread_moves_as_little_as_needed(places, moved):
 def test_absent_runs_are_named_and_the_rest_is_drawn(gather, tmp_path):
     some = {run: made_up.RUNS[run] for run in ("baseline", "separate", "depth_1", "depth_2")}
     defined = {**some, "shared": made_up.RUNS["shared"]}
-    with questions.connect(gather(some, defined)) as connection, style.theme():
+    with questions.connect(gather(some, defined)) as connection:
         for name in ("final_loss_by_layer", "layer_curves", "last_layer_curves"):
-            assert "Not drawn, no results yet: shared" in texts(FIGURES[name].draw(connection))
-        assert any("needs two plain runs" in text for text in texts(noise_floor.draw(connection)))
+            assert "Not drawn, no results yet: shared" in texts(drawn.settled(FIGURES[name], connection))
+        assert any("needs two plain runs" in text for text in texts(drawn.settled(noise_floor, connection)))
         table = final_loss_by_layer.data(connection)
     assert table["shared"].isna().all() and table["separate"].notna().all() and table["ordinary"].notna().sum() == 3
 
@@ -359,11 +342,9 @@ def test_runs_that_end_exactly_alike_can_be_drawn(gather, tmp_path, without_png)
 def test_figures_of_analyses_draw_what_is_there_and_name_the_rest(gather, there, said):
     runs = {run: made_up.RUNS[run] for run in ("baseline", "depth_1", "probes", "separate", "shared")}
     analyses = made_up.analyses(runs)
-    with questions.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection, style.theme():
+    with questions.connect(gather(runs, analysed={key: analyses[key] for key in there})) as connection:
         for module, words in zip((retrained_heads, retraining_curves, lenses, lens_agreement), said):
-            figure = module.draw(connection)
-            figure.draw_without_rendering()
-            assert any(words in text for text in texts(figure)), module.__name__
+            assert any(words in text for text in texts(drawn.settled(module, connection))), module.__name__
 
 
 @pytest.mark.filterwarnings("error")
@@ -371,7 +352,12 @@ def test_retraining_without_any_change_or_noise_can_be_drawn(gather, monkeypatch
     monkeypatch.setattr(made_up, "CHANGES", {setup: dict.fromkeys(range(1, 7), 0.0) for setup in made_up.CHANGES})
     monkeypatch.setattr(made_up, "CHANGE_ERROR", 0.0)
     runs = {run: made_up.RUNS[run] for run in made_up.RETRAINED}
-    with questions.connect(gather(runs, analysed=made_up.analyses(runs))) as connection, style.theme():
+    with questions.connect(gather(runs, analysed=made_up.analyses(runs))) as connection:
         for module in (retrained_heads, retraining_curves):
-            module.draw(connection).draw_without_rendering()
+            drawn.settled(module, connection)
         assert (retrained_heads.data(connection)["separate_change"] == 0).all()
+
+
+@pytest.mark.parametrize("module", FIGURES.values(), ids=FIGURES)
+def test_captions_and_titles_are_sentences(module):
+    assert module.CAPTION.endswith(".") and "  " not in module.CAPTION and not module.TITLE.endswith(".")

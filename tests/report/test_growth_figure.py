@@ -2,14 +2,10 @@
 
 import made_up_growth
 import pytest
-from drawn import settled, texts, titles
+from drawn import assert_apart, offsets, settled, texts, titles
 
 from perlayer.questions.a6_growth.question import QUESTION as A6
 from perlayer.report.figures import growth
-
-
-def offsets(collection):
-    return [tuple(float(value) for value in point) for point in collection.get_offsets()]
 
 
 def test_it_stands_beside_uniform_training():
@@ -48,8 +44,7 @@ def test_each_method_of_growth_has_a_look_of_its_own():
 
 def test_panels_do_not_overlap():
     with made_up_growth.in_memory(question=A6) as connection:
-        left, right = (axes.get_tightbbox() for axes in settled(growth, connection).axes)
-    assert not left.shrunk(0.97, 0.97).overlaps(right)
+        assert_apart([axes.get_tightbbox() for axes in settled(growth, connection).axes], 0.97)
 
 
 @pytest.mark.filterwarnings("error")

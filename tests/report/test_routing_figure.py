@@ -1,20 +1,13 @@
 import made_up_results as made_up
 import pytest
+from drawn import assert_apart, settled, texts, titles
 
-from perlayer.report.figures import routing, style
+from perlayer.report.figures import routing
 from perlayer.warehouse import database
 from perlayer.warehouse.collect import collect
 
 DESIGNS = {"separate": "hyper_connections", "shared": "attnres_full"}
 RUNS = {run: {**made_up.RUNS[run], "residual": residual} for run, residual in DESIGNS.items()}
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
-
-
-def notes(figure):
-    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
 STREAM_PANELS = ["Hyper-Connections\nread", "write", "product of mixing matrices"]
@@ -33,28 +26,27 @@ SOURCE_PANELS = ["AttnRes full\nattention over depth"]
 )
 def test_what_is_there_is_drawn_and_the_rest_is_named(gather, there, panels, note):
     analysed = {("routing", run): made_up.routing(run) for run in there}
-    with database.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
+    with database.connect(gather(RUNS, analysed=analysed)) as connection:
         table = routing.data(connection)
-        figure = routing.draw(connection)
-        figure.draw_without_rendering()
+        figure = settled(routing, connection)
     assert set(table["run"]) == set(there) and {"read", "write", "source_weight"} <= set(table.columns)
     assert titles(figure) == panels
-    absent = [text for text in notes(figure) if text.startswith(("Not drawn", "No finished"))]
+    absent = [text for text in texts(figure) if text.startswith(("Not drawn", "No finished"))]
     assert absent == ([note] if note else [])
-    assert ("at the greatest token" in notes(figure)) == ("separate" in there)
+    assert ("at the greatest token" in texts(figure)) == ("separate" in there)
 
 
 def test_a_run_that_is_not_asked_is_not_missed(tmp_path):
     made_up.write_analyses(tmp_path, {("routing", "separate"): made_up.routing("separate")})
     collect(made_up.params(RUNS) | {"routing": {"runs": ["separate"]}}, tmp_path, tmp_path / "warehouse")
-    with database.connect(tmp_path / "warehouse") as connection, style.theme():
-        assert not [text for text in notes(routing.draw(connection)) if text.startswith("Not drawn")]
+    with database.connect(tmp_path / "warehouse") as connection:
+        assert not [text for text in texts(settled(routing, connection)) if text.startswith("Not drawn")]
 
 
 def test_maps_hold_the_weights_where_the_axes_say(gather):
     analysed = {("routing", run): made_up.routing(run) for run in DESIGNS}
-    with database.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
-        figure = routing.draw(connection)
+    with database.connect(gather(RUNS, analysed=analysed)) as connection:
+        figure = settled(routing, connection)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     read = panels["Hyper-Connections\nread"].images[0]
     assert read.get_array()[1, 7] == pytest.approx(0.27)  # stream 2 at place 7
@@ -77,9 +69,8 @@ def test_negative_weights_and_exploding_gains_can_be_drawn(gather):
     for gain in ("forward_gain", "greatest_forward_gain", "backward_gain", "greatest_backward_gain"):
         table.loc[gains, gain] = 10.0 ** table.loc[gains, "layer"]
     analysed = {("routing", "separate"): {"routing": table}}
-    with database.connect(gather(RUNS, analysed=analysed)) as connection, style.theme():
-        figure = routing.draw(connection)
-        figure.draw_without_rendering()
+    with database.connect(gather(RUNS, analysed=analysed)) as connection:
+        figure = settled(routing, connection)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     assert panels["product of mixing matrices"].get_yscale() == "log"
     low, high = panels["Hyper-Connections\nread"].images[0].get_clim()
@@ -96,12 +87,10 @@ def test_panels_of_many_runs_do_not_overlap(tmp_path):
             tables["routing", run] = {"routing": made_up.routing(kind)["routing"].assign(run=run)}
     made_up.write_analyses(tmp_path, tables)
     collect(made_up.params(runs) | {"routing": {"runs": list(runs)}}, tmp_path, tmp_path / "warehouse")
-    with database.connect(tmp_path / "warehouse") as connection, style.theme():
-        figure = routing.draw(connection)
-        figure.draw_without_rendering()
+    with database.connect(tmp_path / "warehouse") as connection:
+        figure = settled(routing, connection)
     assert len(titles(figure)) == 2 * 3 + 4
     assert "Hyper-Connections\nseparate_seed_1\nread" in titles(figure)
     boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
     assert len(boxes) == 2 * 3 + 4 + 2 * 2 + 4  # and the scales of the colours
-    for number, box in enumerate(boxes):
-        assert not any(box.shrunk(0.98, 0.98).overlaps(other) for other in boxes[number + 1 :])
+    assert_apart(boxes, 0.98)

@@ -5,7 +5,7 @@ import functools
 import made_up_results as made_up
 import pandas as pd
 import pytest
-from drawn import settled, texts
+from drawn import assert_apart, settled, texts
 from matplotlib.text import Text
 
 from perlayer import questions
@@ -170,8 +170,7 @@ def test_labels_of_lines_do_not_overlap_or_leave_the_figure(shown, name):
     figure = shown(FIGURES[name])
     for axes in figure.axes:
         boxes = [Text.get_window_extent(text) for text in axes.texts]
-        for number, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+        assert_apart(boxes)
         for box in (*boxes, axes.get_tightbbox()):
             assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and figure.bbox.y0 <= box.y0
 
@@ -249,9 +248,3 @@ def test_a_training_of_few_steps_can_be_drawn(name):
     ends = dict.fromkeys(runs, {"steps": 8, "tokens": 8 * 2048})
     with made_up.in_memory(pd.concat(rows), runs, made_up.LAYERS, [Q2, Q5], ends=ends) as connection:
         settled(FIGURES[name], connection)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_captions_and_titles_are_sentences(name):
-    module = FIGURES[name]
-    assert module.CAPTION.endswith(".") and "  " not in module.CAPTION and not module.TITLE.endswith(".")

@@ -71,29 +71,19 @@ def claim_rows(
     questions: Sequence[Question], judged: Judged, chance: Mapping[tuple[str, str], float]
 ) -> list[ClaimRow]:
     """The claims of questions, in their order; `chance` is how often each would be decided without any effect."""
-    found = {
-        (question.key, claim.name): Claim(question.key, claim.name, NOT_RUN, False, None)
-        for question in questions
-        for claim in question.claims
-    } | {(claim.question, claim.claim): claim for claim in judged.claims}
+    found = {(claim.question, claim.claim): claim for claim in judged.claims}
     parts = defaultdict(list)
     for contrast in judged.contrasts:
         parts[contrast.question, contrast.claim].append(contrast)
-    return [
-        ClaimRow(
-            question.key,
-            claim.name,
-            claim.statement,
-            claim.published,
-            measured(parts[question.key, claim.name], claim.unit),
-            found[question.key, claim.name].verdict,
-            found[question.key, claim.name].small,
-            found[question.key, claim.name].more_seeds,
-            chance.get((question.key, claim.name), 0.0),
-        )
-        for question in questions
-        for claim in question.claims
-    ]
+    rows = []
+    for question in questions:
+        for claim in question.claims:
+            key = (question.key, claim.name)
+            judgement = found.get(key, Claim(*key, NOT_RUN, False, None))
+            numbers = measured(parts[key], claim.unit)
+            said = (judgement.verdict, judgement.small, judgement.more_seeds, chance.get(key, 0.0))
+            rows.append(ClaimRow(*key, claim.statement, claim.published, numbers, *said))
+    return rows
 
 
 def _write(connection: duckdb.DuckDBPyConnection, name: str, kind: type, rows: Sequence[Any]) -> None:

@@ -1,16 +1,17 @@
 """What a question is: a folder with its words, its SQL and, where it is used there alone, its figure.
 
-The folder holds `question.py` with a `QUESTION`, and
+The folder, named by the key in small letters and a word, holds `question.py` with a `QUESTION`, and
 - `runs.sql`: the runs that it reads: run, present;
 - `numbers.sql`: the table that answers it;
 - `contrasts.sql`: what its claims are judged by, see `perlayer.comparison`; each claim has a row for each part, always;
 - `published.sql`, where numbers were published: they, in columns like those of the table that answers it;
+- `further.sql`, where it says more than its claims tell: a row of words each;
 - `views/NAME.sql`: views of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class Question:
         figures: the names of the figures that show it, the most telling first.
         signed: columns of the numbers that hold differences, which show their sign.
         published_title: where published numbers come from, and at what size.
-        further: sentences about what no claim tells, computed from the numbers.
+        further: a sentence about what no claim tells, with {} where the words of `further.sql` stand; none without any.
     """
 
     key: str
@@ -60,13 +61,18 @@ class Question:
     answers: Mapping[str, str]
     numbers_title: str
     figures: tuple[str, ...]
-    folder: Path
     signed: tuple[str, ...] = ()
     published_title: str | None = None
-    further: Callable[[duckdb.DuckDBPyConnection], str] | None = None
+    further: str | None = None
 
     def __post_init__(self):
         assert set(self.answers) == set(VERDICTS), f"{self.key}: an answer for each of {VERDICTS}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        (folder,) = Path(__file__).parent.glob(f"{self.key.lower()}_*")
+        return folder
 
     def sql(self, name: str) -> str:
         """The text of NAME.sql of the folder, without a closing semicolon."""
@@ -83,11 +89,8 @@ def state(connection: duckdb.DuckDBPyConnection, question: Question) -> str:
 
     Else `measured` when every claim has been, and `partly measured` when some have.
     """
-    verdicts = [
-        verdict
-        for (verdict,) in connection.execute("SELECT verdict FROM claims WHERE question = ?", [question.key]).fetchall()
-    ]
-    run = [verdict for verdict in verdicts if verdict != NOT_RUN]
+    verdicts = connection.execute("SELECT verdict FROM claims WHERE question = ?", [question.key]).fetchall()
+    run = [verdict for (verdict,) in verdicts if verdict != NOT_RUN]
     if not run:
         return "not yet run"
     if all(verdict == UNDECIDED for verdict in run):

@@ -74,28 +74,26 @@ def measured(parts: Sequence[Contrast], unit: str) -> str | None:
 
 def verdict(connection: duckdb.DuckDBPyConnection, question: Question) -> list[str]:
     """The verdict on a question, by paragraph: the answer, what it rests on, and how its claims fare."""
-    rows = {
-        name: row
-        for name, *row in connection.execute(
-            "SELECT claim, statement, measured, verdict, small, more_seeds FROM claims WHERE question = ?",
-            [question.key],
-        ).fetchall()
-    }
-    statement, found, judged, small, more = rows[question.claims[0].name]
+    first = [question.key, question.claims[0].name]
+    statement, found, judged, small, more = connection.execute(
+        "SELECT statement, measured, verdict, small, more_seeds FROM claims WHERE question = ? AND claim = ?", first
+    ).fetchone()
     answer = question.answers[judged] + (" The effect is small." if small else "")
     if found is not None:
         answer += f" {statement}: {found}."
     if judged == UNDECIDED and more is not None:
-        answer += f" {_seeds(connection, question.key, question.claims[0].name)} would decide it."
-    further = [question.further(connection)] if question.further is not None else []
-    return [answer, *filter(None, further), claims_fared(connection, question)]
+        rows = connection.execute(
+            """SELECT "group", seeds FROM more_seeds WHERE question = ? AND claim = ? ORDER BY ALL""", first
+        ).fetchall()
+        needed = [f"{seeds} more seed{'' if seeds == 1 else 's'} of {group}" for group, seeds in rows]
+        answer += f" {listed(needed)} would decide it."
+    return [answer, *filter(None, [further(connection, question)]), claims_fared(connection, question)]
 
 
-def _seeds(connection: duckdb.DuckDBPyConnection, question: str, claim: str) -> str:
-    rows = connection.execute(
-        """SELECT "group", seeds FROM more_seeds WHERE question = ? AND claim = ? ORDER BY ALL""", [question, claim]
-    ).fetchall()
-    return listed([f"{seeds} more seed{'' if seeds == 1 else 's'} of {group}" for group, seeds in rows])
+def further(connection: duckdb.DuckDBPyConnection, question: Question) -> str:
+    """What a question says beyond its claims; nothing where there is nothing to say."""
+    words = connection.execute(question.sql("further")).fetchall() if question.further else []
+    return question.further.format(listed([said for (said,) in words])) if words else ""
 
 
 def claims_fared(connection: duckdb.DuckDBPyConnection, question: Question) -> str:

@@ -120,47 +120,35 @@ def _table(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str,
     names = [column[0] for column in result.description]
     rows = result.fetchall()
     numeric = [
-        any(isinstance(row[i], (int, float, Decimal)) and not isinstance(row[i], bool) for row in rows)
-        for i in range(len(names))
+        any(isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in column)
+        for column in (zip(*rows) if rows else [()] * len(names))
     ]
     return {"columns": list(zip(names, numeric)), "rows": rows, "sql": sql.strip()}
 
 
 def _question(connection: duckdb.DuckDBPyConnection, question: Question, figures_dir: Path) -> dict[str, Any]:
     runs = connection.execute(question.sql("runs")).fetchall()
-    position = [column[0] for column in connection.description].index("present")
+    present = [column[0] for column in connection.description].index("present")
+    claims = f"SELECT statement, published, measured, verdict FROM claims WHERE question = '{question.key}'"
     return {
-        "key": question.key,
-        "title": question.title,
-        "background": question.background,
+        **vars(question),
         "state": state(connection, question),
         "verdict": verdict(connection, question),
         "figures": [_figure(name, figures_dir) for name in question.figures],
         "numbers": _table(connection, question.sql("numbers")),
-        "numbers_title": question.numbers_title,
-        "signed": question.signed,
         "published": _table(connection, question.sql("published")) if question.published_title else None,
-        "published_title": question.published_title,
-        "claims": _table(
-            connection, f"SELECT statement, published, measured, verdict FROM claims WHERE question = '{question.key}'"
-        ),
+        "claims": _table(connection, claims),
         "claims_sql": question.sql("contrasts"),
-        "present": [row[0] for row in runs if row[position]],
-        "absent": [row[0] for row in runs if not row[position]],
+        "absent": [row[0] for row in runs if not row[present]],
     }
 
 
 def _figure(name: str, folder: Path) -> dict[str, str]:
     path = folder / f"{name}.svg"
     try:
-        image = path.read_bytes()
+        image = base64.b64encode(path.read_bytes()).decode("ascii")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; `dvc repro plot` draws it") from None
-    module = FIGURES[name]
-    return {
-        "name": name,
-        "title": module.TITLE,
-        "caption": module.CAPTION,
-        # An image of its own rather than inline SVG: ids of different figures cannot clash.
-        "source": "data:image/svg+xml;base64," + base64.b64encode(image).decode("ascii"),
-    }
+    # An image of its own rather than inline SVG: ids of different figures cannot clash.
+    source = f"data:image/svg+xml;base64,{image}"
+    return {"title": FIGURES[name].TITLE, "caption": FIGURES[name].CAPTION, "source": source}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 from perlayer.lifetimes import end_with_parent
 from perlayer.questions import connect
@@ -40,4 +41,22 @@ def _build(warehouse_dir: Path) -> None:
 def _draw(names: Sequence[str], warehouse_dir: Path, figures_dir: Path) -> None:
     with connect(warehouse_dir) as connection, style.theme():
         for name in names:
-            style.save(FIGURES[name].draw(connection), FIGURES[name].data(connection), figures_dir, name)
+            style.save(*drawn(FIGURES[name], connection), figures_dir, name)
+
+
+def drawn(module: ModuleType, connection: style.Connection) -> tuple[style.Figure, style.Table]:
+    """The figure of a module, and the data in it; to be called in `style.theme`."""
+    table = module.data(connection)
+    return (
+        style.empty_figure(_why(module.EMPTY, connection)) if table.empty else module.draw(table, connection)
+    ), table
+
+
+def _why(empty: str | Mapping[str, str], connection: style.Connection) -> str:
+    """The sentence, or of several by what is there, a view and perhaps WHERE, the first whose rows are."""
+    if isinstance(empty, str):
+        return empty
+    count = "SELECT count(*) FROM {}"
+    return next(
+        said for rows, said in empty.items() if not rows or connection.execute(count.format(rows)).fetchone()[0]
+    )

@@ -1,22 +1,17 @@
-"""Can the weights of a layer be predicted from those of its neighbours?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
     key="A1",
     title="Can the weights of a layer be predicted from those of its neighbours?",
     background=(
-        "Each matrix of a layer is predicted entry by entry from the same matrix of the layers before and "
-        "after, by ridge regression on their entries there and on mean and standard deviation of their rows "
-        "and columns; it is fitted to half of a sample of entries, and R2 is of the other half: 0 is no "
-        "better than the mean. Chance is what the same gives with the entries of a layer shifted against "
-        "those of its neighbours, 200 times; beside it stand the weights before training and the layers in "
-        "other orders. Features, penalty and split are ours, as the source does not publish its own. Then "
-        "layers are replaced by their predictions, best predicted first, and perplexity is measured on held- "
-        "out text; intervals are of a bootstrap over documents. The claims are about the baseline, in its run "
-        "of the lowest seed."
+        "Each matrix of a layer is predicted entry by entry from the same matrix of the layers before and after, by "
+        "ridge regression on their entries there and on mean and standard deviation of their rows and columns; it is "
+        "fitted to half of a sample of entries, and R2 is of the other half: 0 is no better than the mean. Chance is "
+        "what the same gives with the entries of a layer shifted against those of its neighbours, 200 times; beside it "
+        "stand the weights before training and the layers in other orders. Features, penalty and split are ours, as "
+        "the source does not publish its own. Then layers are replaced by their predictions, best predicted first, and "
+        "perplexity is measured on held- out text; intervals are of a bootstrap over documents. The claims are about "
+        "the baseline, in its run of the lowest seed."
     ),
     claims=(
         PublishedClaim(
@@ -48,12 +43,5 @@ QUESTION = Question(
     },
     numbers_title="R2 of weights predicted from neighbouring layers, beside chance",
     figures=("weight_predictability",),
-    signed=(
-        "r2",
-        "entries_alone",
-        "before_training",
-        "other_orders",
-        "best_penalty",
-    ),
-    folder=Path(__file__).parent,
+    signed=("r2", "entries_alone", "before_training", "other_orders", "best_penalty"),
 )

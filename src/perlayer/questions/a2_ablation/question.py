@@ -1,20 +1,15 @@
-"""How important is each layer?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
     key="A2",
     title="How important is each layer?",
     background=(
-        "A layer is taken away, and importance is by how many percent perplexity on held-out text rises. As "
-        "in the source its weights become the mean of its neighbours' weights; the first and the last layer "
-        "have one neighbour, which is ours. Beside it the layer, its attention or its MLP gives nothing to "
-        "the residual, or its mean over tokens. Intervals are of a bootstrap over documents. Categories "
-        "(ours) are critical from +100 %, important from +20 %, minor from +2 %, redundant below, and anti "
-        "below -0.5 % where the 95 % interval excludes 0. The claims are about the baseline, in its run of "
-        "the lowest seed."
+        "A layer is taken away, and importance is by how many percent perplexity on held-out text rises. As in the "
+        "source its weights become the mean of its neighbours' weights; the first and the last layer have one "
+        "neighbour, which is ours. Beside it the layer, its attention or its MLP gives nothing to the residual, or its "
+        "mean over tokens. Intervals are of a bootstrap over documents. Categories (ours) are critical from +100 %, "
+        "important from +20 %, minor from +2 %, redundant below, and anti below -0.5 % where the 95 % interval "
+        "excludes 0. The claims are about the baseline, in its run of the lowest seed."
     ),
     claims=(
         PublishedClaim(
@@ -35,15 +30,6 @@ QUESTION = Question(
     },
     numbers_title="By how many percent perplexity rises without a layer",
     figures=("layer_importance",),
-    signed=(
-        "neighbour_average",
-        "low",
-        "high",
-        "skipped",
-        "attention_skipped",
-        "mlp_skipped",
-        "mean_ablated",
-    ),
+    signed=("neighbour_average", "low", "high", "skipped", "attention_skipped", "mlp_skipped", "mean_ablated"),
     published_title="Wietrzykowski 2026: SmolLM2-135M, 10 sentences, layers from 0, percent",
-    folder=Path(__file__).parent,
 )

@@ -1,19 +1,14 @@
-"""Do layers that matter more take longer to recover?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
     key="A3",
     title="Do layers that matter more take longer to recover?",
     background=(
-        "Noise of half the standard deviation of each matrix, unless params.yaml says otherwise, is added to "
-        "attention and MLP of one layer. Then that layer alone is trained until perplexity on held-out text "
-        "is nearly that of the untouched model again, or a cap is reached; of layers that are not back, those "
-        "of which more remains count as later. Importance is that of A2. The noise formula, AdamW, its rate "
-        "and when a layer counts as recovered are ours, as the source does not publish its own. The claim is "
-        "about the baseline, over its seeds."
+        "Noise of half the standard deviation of each matrix, unless params.yaml says otherwise, is added to attention "
+        "and MLP of one layer. Then that layer alone is trained until perplexity on held-out text is nearly that of "
+        "the untouched model again, or a cap is reached; of layers that are not back, those of which more remains "
+        "count as later. Importance is that of A2. The noise formula, AdamW, its rate and when a layer counts as "
+        "recovered are ours, as the source does not publish its own. The claim is about the baseline, over its seeds."
     ),
     claims=(
         PublishedClaim(
@@ -32,10 +27,5 @@ QUESTION = Question(
     },
     numbers_title="Recovery of every layer beside its importance",
     figures=("recovery",),
-    signed=(
-        "importance",
-        "perturbation",
-        "remaining",
-    ),
-    folder=Path(__file__).parent,
+    signed=("importance", "perturbation", "remaining"),
 )

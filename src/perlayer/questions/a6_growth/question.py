@@ -1,7 +1,3 @@
-"""Does training that spends by importance beat uniform training?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -39,5 +35,4 @@ QUESTION = Question(
     numbers_title="Validation loss of growth training beside uniform training",
     signed=("difference",),
     figures=("growth",),
-    folder=Path(__file__).parent,
 )

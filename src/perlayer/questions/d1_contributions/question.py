@@ -1,19 +1,15 @@
-"""What does each layer add to the residual stream?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
     key="D1",
     title="What does each layer add to the residual stream?",
     background=(
-        "On held-out text, the length of what a layer, its attention or its MLP adds to the residual stream "
-        "is divided by the length of what it is added to, for every token, then averaged; the cosine between "
-        "the two says whether it amplifies (above 0) or erases. Halves leave out layer 1, which builds the "
-        "residual on a short embedding; a fall from layer l - 1 to l is at (l - 1) / L of the depth L, and "
-        "near the middle if that is less than a sixth from a half; before and after the middle are the second "
-        "and the third quarter of the depth. The claims are about the baseline."
+        "On held-out text, the length of what a layer, its attention or its MLP adds to the residual stream is divided "
+        "by the length of what it is added to, for every token, then averaged; the cosine between the two says whether "
+        "it amplifies (above 0) or erases. Halves leave out layer 1, which builds the residual on a short embedding; a "
+        "fall from layer l - 1 to l is at (l - 1) / L of the depth L, and near the middle if that is less than a sixth "
+        "from a half; before and after the middle are the second and the third quarter of the depth. The claims are "
+        "about the baseline."
     ),
     claims=(
         PublishedClaim(
@@ -46,9 +42,5 @@ QUESTION = Question(
     },
     numbers_title="What the second half of the layers adds over the first, and where it falls",
     figures=("contributions",),
-    signed=(
-        "cosine_before",
-        "cosine_after",
-    ),
-    folder=Path(__file__).parent,
+    signed=("cosine_before", "cosine_after"),
 )

@@ -1,21 +1,16 @@
-"""Which layers matter for later layers, and for tokens to come?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
     key="D2",
     title="Which layers matter for later layers, and for tokens to come?",
     background=(
-        "A layer is skipped: it gives nothing to the residual, and all later layers work on. Its effect on a "
-        "later layer is how far that one's contribution changes, relative to its length; its effect on the "
-        "output is the distance between the distributions of the next token. All tokens: skipped and looked "
-        "at everywhere but at the first token of a text. Future tokens: skipped before a split and looked at "
-        "from there on, so that only what attention carries forward counts. Local: as if that later layer "
-        "alone read the change. Means over tokens; halves leave out layer 1, without which hardly a residual "
-        "is left, and the last layer, which can change nothing at future tokens. The claims are about the "
-        "baseline."
+        "A layer is skipped: it gives nothing to the residual, and all later layers work on. Its effect on a later "
+        "layer is how far that one's contribution changes, relative to its length; its effect on the output is the "
+        "distance between the distributions of the next token. All tokens: skipped and looked at everywhere but at the "
+        "first token of a text. Future tokens: skipped before a split and looked at from there on, so that only what "
+        "attention carries forward counts. Local: as if that later layer alone read the change. Means over tokens; "
+        "halves leave out layer 1, without which hardly a residual is left, and the last layer, which can change "
+        "nothing at future tokens. The claims are about the baseline."
     ),
     claims=(
         PublishedClaim(
@@ -46,5 +41,4 @@ QUESTION = Question(
         "skip_effects",
         "depth_profile",
     ),
-    folder=Path(__file__).parent,
 )

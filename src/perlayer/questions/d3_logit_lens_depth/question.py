@@ -1,20 +1,15 @@
-"""At which depth does the output take shape, and is it where contributions drop?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
     key="D3",
     title="At which depth does the output take shape, and is it where contributions drop?",
     background=(
-        "The model's own norm and head read the residual after every layer (logit lens). KL(lens || final "
-        "output) says how far that is from the output, the overlap which share of the five likeliest tokens "
-        "is the same. Two layers sum that up: the first whose input has a KL below half of the greatest, and "
-        "the first whose input has an overlap above 0.2. They are at about the same depth as the drop of "
-        "contributions when there is one and they are less than a sixth of the depth away from the layer at "
-        "which contributions fall most. The claims are about the baseline; models whose layers were trained "
-        "to be read by that head are near the output early by training."
+        "The model's own norm and head read the residual after every layer (logit lens). KL(lens || final output) says "
+        "how far that is from the output, the overlap which share of the five likeliest tokens is the same. Two layers "
+        "sum that up: the first whose input has a KL below half of the greatest, and the first whose input has an "
+        "overlap above 0.2. They are at about the same depth as the drop of contributions when there is one and they "
+        "are less than a sixth of the depth away from the layer at which contributions fall most. The claims are about "
+        "the baseline; models whose layers were trained to be read by that head are near the output early by training."
     ),
     claims=(
         PublishedClaim(
@@ -39,5 +34,4 @@ QUESTION = Question(
     },
     numbers_title="The layer from which the output is near, beside that of the drop",
     figures=("depth_profile",),
-    folder=Path(__file__).parent,
 )

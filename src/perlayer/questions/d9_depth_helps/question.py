@@ -1,7 +1,3 @@
-"""Does depth help?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -11,8 +7,8 @@ QUESTION = Question(
         "Ordinary least squares of the final training loss of plain models on the binary logarithms of depth and "
         "width: a coefficient is what a doubling changes. Models of the size in use have one width and see the same "
         "tokens; those of the rungs grow in depth, width and tokens together, so that what tokens bring is in both "
-        "coefficients. Width is told by the parameters of a layer, which grow with its square. The interval is that "
-        "of the regression: it covers how runs scatter around the line."
+        "coefficients. Width is told by the parameters of a layer, which grow with its square. The interval is that of "
+        "the regression: it covers how runs scatter around the line."
     ),
     claims=(
         PublishedClaim("one_width", "Depth helps at one width", "yes, p < 0.0001 (132 open models, beside widths)"),
@@ -28,5 +24,4 @@ QUESTION = Question(
     numbers_title="What a doubling of depth and of width adds to the loss",
     signed=("by_depth", "by_width"),
     figures=("depth_and_width",),
-    folder=Path(__file__).parent,
 )

@@ -1,7 +1,3 @@
-"""What do lenses read in a finished model, beside the readouts that were trained with it?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -43,6 +39,5 @@ QUESTION = Question(
     },
     numbers_title="Held-out loss by layer and readout",
     figures=("lenses", "lens_agreement"),
-    folder=Path(__file__).parent,
     published_title="Chai 2026, Quantifying the Per-layer Contribution of LLMs, 130m, Paloma macro loss",
 )

@@ -1,7 +1,3 @@
-"""How much does each layer contribute, read passively and trained actively?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -40,9 +36,7 @@ QUESTION = Question(
             "+0.126 +0.088 +0.093 +0.112 +0.132 (layers 2 to 6)",
         ),
         PublishedClaim(
-            "separate_cost",
-            "Separate heads: the last layer ends above the baseline",
-            "+0.094 (steps 2000 to 4960)",
+            "separate_cost", "Separate heads: the last layer ends above the baseline", "+0.094 (steps 2000 to 4960)"
         ),
         PublishedClaim(
             "shared_cost",
@@ -70,5 +64,4 @@ QUESTION = Question(
     numbers_title="Final training loss by layer",
     published_title="Chai 2026, Quantifying the Per-layer Contribution of LLMs, 130m",
     figures=("final_loss_by_layer", "layer_curves", "last_layer_curves", "noise_floor"),
-    folder=Path(__file__).parent,
 )

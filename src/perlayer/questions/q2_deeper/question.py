@@ -1,7 +1,3 @@
-"""Does a deeper network benefit from supervising its shallow layers?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -29,5 +25,4 @@ QUESTION = Question(
     numbers_title="Final training loss of the last layer by depth",
     signed=("cost", "low", "high"),
     figures=("depth_cost",),
-    folder=Path(__file__).parent,
 )

@@ -1,7 +1,3 @@
-"""Does the residual design change what each layer contributes?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 TESTING = "testing, no figure"
@@ -41,5 +37,4 @@ QUESTION = Question(
     numbers_title="Final training loss by residual design",
     signed=("last_minus_baseline", "first_minus_baseline", "middle_minus_baseline", "separate_last_minus_baseline"),
     figures=("designs",),
-    folder=Path(__file__).parent,
 )

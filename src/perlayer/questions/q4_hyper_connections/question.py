@@ -1,28 +1,4 @@
-"""Why does Hyper-Connections pay only half for separate heads?"""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-import duckdb
-
 from perlayer.questions.question import PublishedClaim, Question
-from perlayer.questions.wording import listed
-
-
-def gains(connection: duckdb.DuckDBPyConnection) -> str:
-    """How far the mixing of streams is from carrying them through unchanged."""
-    rows = connection.execute(
-        """SELECT format('{:.2f} forwards and {:.2f} backwards in {}', max(forward_gain), max(backward_gain),
-            design_name(residual))
-        FROM routing JOIN recipe_runs USING (run)
-        WHERE forward_gain IS NOT NULL AND full_depth AND plain AND run = seed_group
-        GROUP BY residual ORDER BY design_place(residual), residual"""
-    ).fetchall()
-    if not rows:
-        return ""
-    return f"The product of the matrices that mix streams has gains of up to {listed([words for (words,) in rows])}."
-
 
 QUESTION = Question(
     key="Q4",
@@ -55,6 +31,5 @@ QUESTION = Question(
     numbers_title="What separate heads cost the last layer by residual design",
     signed=("cost", "minus_baseline", "low", "high"),
     figures=("design_cost", "routing"),
-    folder=Path(__file__).parent,
-    further=gains,
+    further="The product of the matrices that mix streams has gains of up to {}.",
 )

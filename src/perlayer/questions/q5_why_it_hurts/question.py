@@ -1,27 +1,4 @@
-"""Why does supervising shallow layers hurt the final performance?"""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-import duckdb
-
 from perlayer.questions.question import PublishedClaim, Question
-from perlayer.questions.wording import listed
-
-
-def fixes(connection: duckdb.DuckDBPyConnection) -> str:
-    """What separate heads cost the last layer in other ways than the usual one, which no source has a figure of."""
-    rows = connection.execute(
-        """SELECT format('{:+.3f} with {}', round(cost, 3) + 0.0, run) FROM supervision
-        WHERE residual = 'sandwich' AND full_depth AND readouts = 'separate' AND NOT standard
-            AND schedule = 'constant' AND cost IS NOT NULL
-        ORDER BY cost, run"""
-    ).fetchall()
-    if not rows:
-        return ""
-    return f"Of the fixes, the last layer ends, minus the baseline, at {listed([words for (words,) in rows])}."
-
 
 QUESTION = Question(
     key="Q5",
@@ -84,6 +61,5 @@ QUESTION = Question(
     numbers_title="What every way to supervise costs the last layer",
     signed=("minus_baseline",),
     figures=("related_work", "fixes", "mix", "switch_off", "gradient_cosines"),
-    folder=Path(__file__).parent,
-    further=fixes,
+    further="Of the fixes, the last layer ends, minus the baseline, at {}.",
 )

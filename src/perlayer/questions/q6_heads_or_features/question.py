@@ -1,7 +1,3 @@
-"""Is the gap between probes and separate heads in the heads or in the features?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -44,5 +40,4 @@ QUESTION = Question(
     numbers_title="Held-out loss by layer before and after retraining",
     signed=("probes_change", "separate_change", "gap_before", "gap_after"),
     figures=("retrained_heads", "retraining_curves"),
-    folder=Path(__file__).parent,
 )

@@ -1,26 +1,4 @@
-"""Does multi-token prediction change what each layer knows?"""
-
-from pathlib import Path
-
-import duckdb
-
 from perlayer.questions.question import PublishedClaim, Question
-
-
-def further(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """What the module that predicts the token after next reaches, beside the probe on the layer that it starts from."""
-    row = connection.execute(
-        """SELECT module, loss - module FROM multi_token_layers WHERE residual = 'sandwich' AND full_depth
-        AND rung IS NULL AND method = deepseek_v3() AND ahead = 2 AND module IS NOT NULL"""
-    ).fetchone()
-    if row is None:
-        return None
-    loss, below = row
-    return (
-        f"The module ends at {loss:.3f} nats for the token after next, {abs(below):.3f} "
-        f"{'below' if below > 0 else 'above'} the probe on the last layer of the same models."
-    )
-
 
 QUESTION = Question(
     key="Q7",
@@ -52,6 +30,5 @@ QUESTION = Question(
     numbers_title="Final training loss by layer without and with multi-token prediction",
     signed=("difference",),
     figures=("future_layers",),
-    folder=Path(__file__).parent,
-    further=further,
+    further="The module ends at {} the probe on the last layer of the same models.",
 )

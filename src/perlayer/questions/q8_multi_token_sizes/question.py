@@ -1,7 +1,3 @@
-"""Does multi-token prediction help at larger sizes?"""
-
-from pathlib import Path
-
 from perlayer.questions.question import PublishedClaim, Question
 
 QUESTION = Question(
@@ -10,9 +6,9 @@ QUESTION = Question(
     background=(
         "At every size models are trained with and without one module that predicts the token after next (the form of "
         "DeepSeek-V3, weight 0.3), on the same batches. What is compared is the next-token loss of the last layer, "
-        "with minus without: below zero it helps. It is the mean over the last 50 updates at every size: of a "
-        "training of a few hundred that is a large share, over which the loss still falls. The sizes are the recipe "
-        "in use and the rungs of params.yaml; how many parameters and training tokens each has, the table says."
+        "with minus without: below zero it helps. It is the mean over the last 50 updates at every size: of a training "
+        "of a few hundred that is a large share, over which the loss still falls. The sizes are the recipe in use and "
+        "the rungs of params.yaml; how many parameters and training tokens each has, the table says."
     ),
     claims=(
         PublishedClaim(
@@ -36,5 +32,4 @@ QUESTION = Question(
     numbers_title="Final training loss of the last layer without and with multi-token prediction, by size",
     signed=("difference",),
     figures=("multi_token_sizes",),
-    folder=Path(__file__).parent,
 )

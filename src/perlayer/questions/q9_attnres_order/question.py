@@ -1,29 +1,6 @@
-"""Why does AttnRes scramble what its layers hold?"""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-import duckdb
-
 from perlayer.questions.question import PublishedClaim, Question
-from perlayer.questions.wording import listed
 
 TESTING = "testing, no figure"
-
-
-def sources(connection: duckdb.DuckDBPyConnection) -> str:
-    """How the head of AttnRes models spreads its attention over depth."""
-    rows = connection.execute(
-        """SELECT format('in {} over {} sources, the last of which weighs {:.0f} %', design_name(residual),
-            count(source_weight), 100 * arg_max(source_weight, other_layer))
-        FROM routing JOIN recipe_runs USING (run)
-        WHERE sublayer = 'head' AND starts_with(residual, 'attnres') AND full_depth AND plain AND run = seed_group
-        GROUP BY run, residual ORDER BY design_place(residual), run"""
-    ).fetchall()
-    if not rows:
-        return ""
-    return f"The head of an AttnRes model reads an average: {listed([words for (words,) in rows])}."
 
 
 QUESTION = Question(
@@ -62,6 +39,5 @@ QUESTION = Question(
     numbers_title="How the held-out loss goes with depth",
     signed=("tau", "chance"),
     figures=("depth_order",),
-    folder=Path(__file__).parent,
-    further=sources,
+    further="The head of an AttnRes model reads an average: {}.",
 )

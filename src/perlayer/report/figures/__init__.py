@@ -1,7 +1,8 @@
-"""The figures: a module each, with `TITLE`, `CAPTION`, `data(connection)` (what is drawn) and `draw(connection)`.
+"""The figures: a module each, with `TITLE`, `CAPTION`, `EMPTY`, `data(connection)` and `draw(table, connection)`.
 
-They import what draws inside their functions, since the page of the report needs their titles and captions alone.
-Modules without a title are what figures share.
+`data` gives what is drawn, a table, and `draw` the figure of it. Without rows `EMPTY` says why there is none: a
+sentence, or several by what is there. They import what draws inside their functions, since the page of the report
+needs their titles and captions alone. Modules without a title are what figures share.
 """
 
 import importlib

@@ -1,68 +1,46 @@
-"""Final training loss by layer of chosen runs, with probes and ordinary models behind: what two figures share."""
+"""Final training loss by layer beside ordinary models, and the difference: what three figures share."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import duckdb
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from perlayer.report.figures import style
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-BEHIND = {"ordinary": ("ordinary models", "s", ":"), "probes": ("probes", "o", "-")}
-GREY = "#9a9a9a"
-
-
-# What the captions of those figures say of both panels.
+# What the captions of the figures of some runs say of both panels.
 PANELS = (
     "Left: final training loss of the run of the lowest seed. Right: the same minus the ordinary model of that depth, "
     "and at the last layer the mean over seeds minus that of the baseline. The right axis is linear near zero and "
     "logarithmic beyond."
 )
+# By line: its label, the colour of that, and how the line is drawn.
+BEHIND = {
+    "ordinary": ("ordinary models", "#777777", style.marked("#9a9a9a", "s", width=1, dashes=":")),
+    "probes": ("probes", "#777777", style.marked("#9a9a9a", "o", width=1)),
+}
 
 
-class Look(NamedTuple):
-    """How a run is drawn, and what it is called at its line."""
-
-    label: str
-    colour: str
-    marker: str
-    dashes: str
-
-    def keywords(self) -> dict[str, Any]:
-        """As seaborn's line plots take it."""
-        marker = {"marker": self.marker, "markersize": 5.5, "markeredgewidth": 0}
-        return {"color": self.colour, "linestyle": self.dashes, **marker}
-
-
-def shown(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
+def shown(connection: style.Connection, where: str) -> style.Table:
     """The groups of runs of the recipe's design and depth that a condition on the view `supervision` picks."""
     return connection.execute(
         f"SELECT * FROM supervision WHERE residual = 'sandwich' AND full_depth AND ({where}) ORDER BY loss DESC, run"
     ).df()
 
 
-def absent(connection: duckdb.DuckDBPyConnection, where: str) -> str:
+def absent(connection: style.Connection, where: str) -> str:
     """A note of the ways that the condition picks and no run of which has results, by their run of the lowest seed."""
-    rows = connection.execute(
+    return style.absent(
+        connection,
         f"""SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
         WHERE weighting IS NOT NULL AND residual = 'sandwich' AND full_depth AND ({where})
-        GROUP BY readouts, seed_group HAVING NOT bool_or(present) ORDER BY run"""
-    ).fetchall()
-    return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
+        GROUP BY readouts, seed_group HAVING NOT bool_or(present) ORDER BY run""",
+    )
 
 
-def losses(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
+def losses(connection: style.Connection, where: str) -> style.Table:
     """One row a run and layer: its loss, and what it is above the ordinary model of that depth.
 
     The last layer is compared with the baseline instead, as means over seeds.
     """
-    return connection.execute(
-        f"""WITH lines AS (
+    sql = f"""WITH lines AS (
             SELECT run AS line, run, cost FROM supervision
             WHERE residual = 'sandwich' AND full_depth AND ({where})
             UNION ALL
@@ -77,10 +55,10 @@ def losses(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
         UNION ALL
         SELECT 'ordinary', layers, loss, NULL FROM ({style.ORDINARY})
         ORDER BY ALL"""
-    ).df()
+    return connection.execute(sql).df()
 
 
-def table(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
+def table(connection: style.Connection, where: str) -> style.Table:
     """One row a layer: the loss of ordinary models, probes and each run, and RUN_gap."""
     rows = losses(connection, where)
     runs = list(shown(connection, where)["run"])
@@ -89,37 +67,70 @@ def table(connection: duckdb.DuckDBPyConnection, where: str) -> pd.DataFrame:
     return wide.join(gaps.add_suffix("_gap")).rename_axis(index="layer", columns=None).reset_index()
 
 
-def draw(connection: duckdb.DuckDBPyConnection, where: str, looks: Mapping[str, Look]) -> Figure:
-    """Left the losses, right the gaps, of the runs in `looks`."""
+def draw(
+    connection: style.Connection, where: str, look: Callable[[Any], tuple[str, str, str, str]], empty: str
+) -> style.Figure:
+    """Losses and gaps of the runs that the condition picks; `look` gives label, colour, marker and dashes of one."""
+    runs = shown(connection, where)
+    if runs.empty:
+        return style.empty_figure(empty)
+    lines = dict(BEHIND)
+    for run in runs.itertuples():
+        label, colour, marker, dashes = look(run)
+        lines[run.run] = (label, colour, style.marked(colour, marker, 5.5, 1.2, dashes))
+    return draw_lines(losses(connection, where), lines, absent(connection, where), (10.5, 5), room=0.42)
+
+
+def draw_lines(
+    rows: style.Table,
+    lines: Mapping[str, tuple[str, str, Mapping[str, Any]]],
+    note: str,
+    size: tuple[float, float],
+    room: float,
+    floor: float | None = None,
+    seeds: bool = False,
+    alone: str = "No run stands beside an ordinary model yet.",
+) -> style.Figure:
+    """Left the losses of lines, means over seeds, right their gaps.
+
+    Args:
+        rows: line, layer, loss, gap.
+        lines: by line as in `BEHIND`.
+        size: of the figure, inches.
+        room: for the labels, see `style.layer_ticks`.
+        floor: how far a grey band reaches around a gap of zero.
+        seeds: whether single losses are drawn, too.
+        alone: what stands to the right without any gap.
+    """
     import seaborn
 
-    rows = losses(connection, where)
-    figure = style.new_figure(10.5, 5)
+    figure = style.new_figure(*size)
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
     labels = []
-    for line, (label, marker, dashes) in BEHIND.items():
+    for line, (label, colour, look) in lines.items():
         mine = rows[rows["line"] == line]
-        look = {"color": GREY, "marker": marker, "markersize": 4, "markeredgewidth": 0, "linestyle": dashes}
-        if not mine.empty:
-            seaborn.lineplot(mine, x="layer", y="loss", errorbar=None, linewidth=1, ax=left, **look)
-            labels.append((mine["layer"].iloc[0], mine["loss"].iloc[0], label, "#777777"))
-        if mine["gap"].notna().any():
-            seaborn.lineplot(mine, x="layer", y="gap", errorbar=None, linewidth=1, ax=right, **look)
-    for run, look in looks.items():
-        mine = rows[rows["line"] == run]
-        for axes, column in ((left, "loss"), (right, "gap")):
-            seaborn.lineplot(mine, x="layer", y=column, errorbar=None, ax=axes, **look.keywords())
-        labels.append((mine["layer"].iloc[0], mine["loss"].iloc[0], look.label, look.colour))
+        known, gaps = mine.dropna(subset="loss"), mine.dropna(subset="gap")
+        if not known.empty:
+            style.draw_line(left, known, "layer", "loss", **look)
+            first = known["layer"].min()
+            labels.append((first, known[known["layer"] == first]["loss"].mean(), label, colour))
+            if seeds:
+                dots = {"color": look["color"], "s": 18, "alpha": 0.3, "linewidth": 0}
+                seaborn.scatterplot(known, x="layer", y="loss", ax=left, **dots)
+        if seeds or not gaps.empty:
+            style.draw_line(right, gaps, "layer", "gap", **look)
     left.set(title="Loss", ylabel="Final training loss (nats per token)")
-    style.layer_ticks(left, rows["layer"], room=0.42)
+    style.layer_ticks(left, rows["layer"], room=room)
     gaps = rows["gap"].dropna()
     if gaps.empty:
-        style.say(right, "No run stands beside an ordinary model yet.")
+        style.say(right, alone)
     else:
+        if floor:
+            right.axhspan(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
         right.axhline(0, color="#222222", linewidth=0.8)
         right.set(title="Minus the ordinary model of that depth", ylabel="Difference (nats per token)")
         style.layer_ticks(right, rows["layer"])
-        style.difference_scale(right, gaps.min(), gaps.max(), None)
-    style.add_note(figure, absent(connection, where))
+        style.difference_scale(right, gaps.min(), gaps.max(), floor)
+    style.noted(figure, note)
     style.label_lines(left, labels, side="left")
     return figure

@@ -1,18 +1,6 @@
 """How far the answer moves when one token is forgotten at one depth."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
-from perlayer.report.figures import style
-from perlayer.report.figures.panels import absent
-from perlayer.report.figures.token_maps import draw_maps, nothing_seen, token_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from perlayer.report.figures import panels, style, token_maps
 
 TITLE = "What the answer loses when one token is forgotten at one depth"
 CAPTION = (
@@ -22,23 +10,19 @@ CAPTION = (
     "until where forgetting the token moves them at least half as far as it does at most. Tokens that predict "
     "matter until the last layer whatever the model does."
 )
+EMPTY = token_maps.EMPTY
 LEAST = 1e-3  # where the scale begins: what moves predictions less moves none
 MOST = 2**0.5  # between two distributions that are each sure of another token
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def data(connection: style.Connection) -> style.Table:
     """One row a setup, token and layer."""
-    return token_rows(connection, "erasure")
+    return token_maps.token_rows(connection, "erasure")
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     from matplotlib.colors import LogNorm
 
-    table = data(connection)
-    if table.empty:
-        return style.empty_figure(nothing_seen(connection))
-    figure, image = draw_maps(table, "erasure", LogNorm(LEAST, MOST, clip=True), "viridis", height=1.45)
+    figure, image = token_maps.draw_maps(table, "erasure", LogNorm(LEAST, MOST, clip=True), "viridis", height=1.45)
     figure.colorbar(image, ax=figure.axes, aspect=40, pad=0.01, label="Distance of predictions", extend="min")
-    style.add_note(figure, absent(connection))
-    return figure
+    return style.noted(figure, panels.absent(connection))

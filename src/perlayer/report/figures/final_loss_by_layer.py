@@ -1,16 +1,6 @@
 """Final training loss after every layer, for every setup, beside ordinary models of the same depth."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
-from perlayer.report.figures import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from perlayer.report.figures import by_layer, style
 
 TITLE = "Final training loss by layer"
 CAPTION = (
@@ -19,60 +9,40 @@ CAPTION = (
     "the ordinary model of that depth, and at the last layer the mean difference from the baseline of the same seed; "
     "the grey band is the noise floor of the last layer. The right axis is linear near zero and logarithmic beyond."
 )
+EMPTY = "No run of this figure is here yet."
+# Null without plain runs of several seeds.
+FLOOR = "SELECT max(spread) FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
+SHOWN = ("ordinary", *style.TRAINED)
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def data(connection: style.Connection) -> style.Table:
     """One row a layer: the ordinary model, the mean of every setup, then every single run as `RUN_run`."""
     losses = _losses(connection)
-    means = losses.pivot_table(index="layer", columns="setup", values="loss", aggfunc="mean")
-    means = means.reindex(columns=["ordinary", *style.TRAINED])
-    single = losses[losses["setup"] != "ordinary"].pivot_table(index="layer", columns="run", values="loss")
-    single.columns = [f"{run}_run" for run in single.columns]
-    return means.join(single).rename_axis(index="layer", columns=None).reset_index()
+    means = losses.pivot_table(index="layer", columns="line", values="loss", aggfunc="mean")
+    single = losses[losses["line"] != "ordinary"].pivot_table(index="layer", columns="run", values="loss")
+    means = means.reindex(columns=list(SHOWN)).join(single.add_suffix("_run"))
+    return means.rename_axis(index="layer", columns=None).reset_index()
 
 
-def _losses(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    return connection.execute(
-        f"""SELECT setup, run, layer, loss FROM final_loss JOIN ({style.SETUP_RUNS}) USING (run)
+def _losses(connection: style.Connection) -> style.Table:
+    sql = f"""SELECT setup AS line, run, layer, loss FROM final_loss JOIN ({style.SETUP_RUNS}) USING (run)
         WHERE setup <> 'baseline'
         UNION ALL
         SELECT 'ordinary', run, layers, loss FROM ({style.ORDINARY})
         ORDER BY ALL"""
-    ).df()
+    return connection.execute(sql).df()
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
-    import seaborn
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
+    import pandas as pd
 
-    losses = _losses(connection)
-    if losses.empty:
-        return style.empty_figure("No run of this figure is here yet.")
-    effects = connection.execute(style.EFFECTS).df()
-    figure = style.new_figure(10, 4.6)
-    left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
-    labels = []
-    for setup in ("ordinary", *style.TRAINED):
+    rows = [_losses(connection), connection.execute(style.EFFECTS).df().rename(columns={"setup": "line"})]
+    lines = {}
+    for setup in SHOWN:
         label, colour, marker = style.SETUPS[setup]
-        mine, effect = losses[losses["setup"] == setup], effects[effects["setup"] == setup]
-        if mine.empty:
-            continue
-        look = {"color": colour, "marker": marker, "markersize": 5.5, "markeredgewidth": 0}
-        look["linestyle"] = ":" if setup == "ordinary" else "-"
-        seaborn.lineplot(mine, x="layer", y="loss", errorbar=None, ax=left, **look)
-        seaborn.scatterplot(mine, x="layer", y="loss", color=colour, s=18, alpha=0.3, linewidth=0, ax=left)
-        seaborn.lineplot(effect, x="layer", y="gap", errorbar=None, ax=right, **look)
-        first = mine["layer"].min()
-        labels.append((first, mine[mine["layer"] == first]["loss"].mean(), label, colour))
-    left.set(title="Loss", ylabel="Final training loss (nats per token)")
-    style.layer_ticks(left, losses["layer"], room=0.4)
-    if effects.empty:
-        style.say(right, "No setup stands beside an ordinary model yet.")
-    else:
-        floor = style.draw_floor(right, connection)
-        right.set(title="Minus the ordinary model of that depth", ylabel="Difference (nats per token)")
-        style.layer_ticks(right, losses["layer"])
-        style.difference_scale(right, effects["gap"].min(), effects["gap"].max(), floor)
-    style.add_note(figure, style.missing(connection))
-    style.label_lines(left, labels, side="left")
-    return figure
+        dashes = ":" if setup == "ordinary" else "-"
+        lines[setup] = (label, colour, style.marked(colour, marker, 5.5, 1.2, dashes))
+    floor = connection.execute(FLOOR).fetchone()[0]
+    look = {"size": (10, 4.6), "room": 0.4, "floor": floor, "seeds": True}
+    note, alone = style.absent(connection, style.ABSENT), "No setup stands beside an ordinary model yet."
+    return by_layer.draw_lines(pd.concat(rows), lines, note, alone=alone, **look)

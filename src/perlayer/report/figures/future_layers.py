@@ -1,17 +1,7 @@
 """What every layer knows of the next token and of the one after it, without and with multi-token prediction."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
 from perlayer.report.figures import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from perlayer.report.figures.multi_token_sizes import COLOURS, MARKERS
 
 TITLE = "What every layer knows of the next token and of the one after, with multi-token prediction"
 CAPTION = (
@@ -20,102 +10,62 @@ CAPTION = (
     "predict the token after next. Below: the same with minus without, so that a layer below zero knows more; lines "
     "across the marks of the last layer are the intervals by which claims are judged, where there are some."
 )
+EMPTY = "No model with multi-token prediction stands beside a plain model yet."
 TOKENS = {1: "The next token (t+1)", 2: "The token after next (t+2)"}
-PLAIN = {"color": "#222222", "marker": "o", "linestyle": ":"}
 MARKING = {"markersize": 5.5, "markeredgewidth": 0}
+PLAIN = {"color": "#222222", "marker": "o", "linestyle": ":", **MARKING}
+STAR = {"marker": "*", "markersize": 11, "markeredgewidth": 0, "linestyle": "", "color": "#777777"}
+ABSENT = """
+    SELECT run FROM recipe_runs WHERE changes = 'multi_token_prediction' AND readouts IN ('none', 'probes')
+        AND residual = 'sandwich' AND full_depth AND NOT present ORDER BY run
+"""
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def data(connection: style.Connection) -> style.Table:
     """One row a method of multi-token prediction, token and layer."""
-    return connection.execute(
-        """SELECT method, ahead, layer, readout, plain, loss, difference, low, high, multi.seeds, plain_seeds, module
+    sql = """SELECT method, ahead, layer, readout, plain, loss, difference, low, high, multi.seeds, plain_seeds, module
         FROM multi_token_layers AS multi
         LEFT JOIN contrasts ON question = 'Q7' AND method = deepseek_v3() AND layer = layers
             AND claim = CASE ahead WHEN 1 THEN 'next_last' ELSE 'after_last' END
         WHERE residual = 'sandwich' AND full_depth AND rung IS NULL AND ahead <= 2
         ORDER BY method <> deepseek_v3(), method, ahead, layer"""
-    ).df()
+    return connection.execute(sql).df()
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
-    table = data(connection)
-    if table.empty:
-        return style.empty_figure("No model with multi-token prediction stands beside a plain model yet.")
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     figure = style.new_figure(10, 6.4)
     grid = figure.subplots(2, 2, sharey="row", height_ratios=[1.25, 1])
-    methods = _methods(table)
+    looks = style.in_turn(table["method"], COLOURS, MARKERS)
     for (above, below), (ahead, title) in zip(grid.T, TOKENS.items()):
         mine = table[table["ahead"] == ahead]
         if mine.empty:
             style.say(above, "No plain model has been read for this token yet.")
             below.set_axis_off()
             continue
-        _draw_losses(above, mine, methods)
-        _draw_differences(below, mine, methods)
+        plain = mine.drop_duplicates("layer")
+        above.plot(plain["layer"], plain["plain"], linewidth=1.3, **PLAIN)
+        below.axhline(0, color="#222222", linewidth=0.8)
+        for number, (method, look) in enumerate(looks.items()):
+            shift = 0.24 * (number - (len(looks) - 1) / 2)  # so that methods stand side by side
+            _draw_method(above, below, mine[mine["method"] == method], look, shift)
+        style.signed_ticks(below)
         above.set(title=title)
         for axes in (above, below):
             style.layer_ticks(axes, table["layer"])
             axes.set_xlim(table["layer"].min() - 0.5, table["layer"].max() + 0.5)
         style.outer_labels(above, "", "Final training loss (nats)")
         style.outer_labels(below, "Layer", "With minus without (nats)")
-    _add_legend(figure, table, methods)
-    style.add_note(figure, _absent(connection))
-    return figure
+    shown = {method: look | MARKING for method, look in looks.items()}
+    star = {"the module itself": STAR} if table["module"].notna().any() else {}
+    style.legend(figure, {"without multi-token prediction": PLAIN} | shown | star, columns=4)
+    return style.noted(figure, style.absent(connection, ABSENT))
 
 
-def _methods(table: pd.DataFrame) -> dict[str, dict[str, object]]:
-    """A colour and a marker for each method."""
-    methods = list(dict.fromkeys(table["method"]))
-    return {
-        method: {
-            "color": style.WAY_COLOURS[number % len(style.WAY_COLOURS)],
-            "marker": style.WAY_MARKERS[number % len(style.WAY_MARKERS)],
-        }
-        for number, method in enumerate(methods)
-    }
-
-
-def _draw_losses(axes: Axes, table: pd.DataFrame, methods: dict[str, dict[str, object]]) -> None:
-    plain = table.drop_duplicates("layer")
-    axes.plot(plain["layer"], plain["plain"], linewidth=1.3, **PLAIN, **MARKING)
-    for (method, look), shift in zip(methods.items(), _shifts(methods)):
-        mine = table[table["method"] == method]
-        axes.plot(mine["layer"], mine["loss"], linewidth=1.4, **look, **MARKING)
-        module = mine.dropna(subset="module")
-        edge = {"edgecolors": "white", "linewidths": 0.7, "zorder": 4}
-        axes.scatter(module["layer"] + shift, module["module"], color=look["color"], marker="*", s=150, **edge)
-
-
-def _draw_differences(axes: Axes, table: pd.DataFrame, methods: dict[str, dict[str, object]]) -> None:
-    axes.axhline(0, color="#222222", linewidth=0.8)
-    for (method, look), shift in zip(methods.items(), _shifts(methods)):
-        mine = table[table["method"] == method]
-        axes.vlines(mine["layer"] + shift, mine["low"], mine["high"], color=look["color"], linewidth=1.1, zorder=3)
-        axes.plot(mine["layer"] + shift, mine["difference"], zorder=4, **{**look, **MARKING, "linestyle": ""})
-    style.signed_ticks(axes)
-
-
-def _shifts(methods: dict[str, dict[str, object]]) -> list[float]:
-    """How far from its layer each method is drawn, so that they stand side by side."""
-    return [0.24 * (number - (len(methods) - 1) / 2) for number in range(len(methods))]
-
-
-def _add_legend(figure: Figure, table: pd.DataFrame, methods: dict[str, dict[str, object]]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], label="without multi-token prediction", **PLAIN, **MARKING)]
-    handles += [Line2D([], [], label=method, **look, **MARKING) for method, look in methods.items()]
-    if table["module"].notna().any():
-        star = {"marker": "*", "markersize": 11, "markeredgewidth": 0, "linestyle": "", "color": "#777777"}
-        handles.append(Line2D([], [], label="the module itself", **star))
-    figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4), frameon=False)
-
-
-def _absent(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the runs with multi-token prediction that are not here; empty when all are."""
-    rows = connection.execute(
-        """SELECT run FROM recipe_runs WHERE changes = 'multi_token_prediction' AND readouts IN ('none', 'probes')
-            AND residual = 'sandwich' AND full_depth AND NOT present ORDER BY run"""
-    ).fetchall()
-    return "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
+def _draw_method(above: style.Axes, below: style.Axes, table: style.Table, look: dict[str, str], shift: float) -> None:
+    above.plot(table["layer"], table["loss"], linewidth=1.4, **look, **MARKING)
+    module = table.dropna(subset="module")
+    star = {"color": look["color"], "marker": "*", "s": 150, "edgecolors": "white", "linewidths": 0.7, "zorder": 4}
+    above.scatter(module["layer"] + shift, module["module"], **star)
+    places = table["layer"] + shift
+    below.vlines(places, table["low"], table["high"], color=look["color"], linewidth=1.1, zorder=3)
+    below.plot(places, table["difference"], zorder=4, linestyle="", **look, **MARKING)

@@ -1,16 +1,6 @@
 """The last layer's training curves of the setups, and their difference from the baseline."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
 from perlayer.report.figures import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 TITLE = "What each setup costs the last layer"
 CAPTION = (
@@ -18,23 +8,8 @@ CAPTION = (
     "minus the baseline of the same seed; bold lines are means over seeds, light ones single seeds. Probes leave the "
     "backbone as it is: they stand for the baseline where their seed has no other."
 )
+EMPTY = "No run of this figure is here yet."
 SHOWN = ("baseline", "separate", "shared", "shared_stop_gradient")
-
-
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    """One row a step: step, tokens, loss of every setup, and `SETUP_minus_baseline`, the mean over seeds."""
-    import pandas as pd
-
-    curves, differences = _curves(connection), _differences(connection)
-    if curves.empty:
-        return pd.DataFrame(columns=["step", "tokens", *SHOWN, *(f"{setup}_minus_baseline" for setup in SHOWN[1:])])
-    steps = curves[["step", "tokens"]].drop_duplicates().set_index("step").sort_index()
-    losses = curves.pivot_table(index="step", columns="setup", values="loss").reindex(columns=list(SHOWN))
-    means = differences.pivot_table(index="step", columns="setup", values="difference", aggfunc="mean")
-    means = means.reindex(columns=list(SHOWN[1:])).rename(columns=lambda setup: f"{setup}_minus_baseline")
-    return pd.concat([steps, losses, means], axis=1).rename_axis(index="step", columns=None).reset_index()
-
-
 # A seed without a run that is plain has its probes run, which is the same backbone.
 LAST = f"""
     SELECT setup, seed, step, tokens, loss
@@ -51,54 +26,54 @@ LAST = f"""
 """
 
 
-def _curves(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    return connection.execute(
-        f"""SELECT * EXCLUDE seed FROM ({LAST})
-        QUALIFY rank() OVER (PARTITION BY setup ORDER BY seed) = 1 ORDER BY setup, step"""
-    ).df()
+def data(connection: style.Connection) -> style.Table:
+    """One row a step: step, tokens, loss of every setup, and `SETUP_minus_baseline`, the mean over seeds."""
+    rows = _rows(connection)
+    curves, differences = rows[rows["lowest"]], rows[rows["setup"] != "baseline"]
+    index = ["step", "tokens"]
+    losses = curves.pivot_table(index=index, columns="setup", values="loss").reindex(columns=list(SHOWN))
+    means = differences.pivot_table(index=index, columns="setup", values="difference", aggfunc="mean")
+    means = means.reindex(columns=list(SHOWN[1:])).add_suffix("_minus_baseline")
+    return losses.join(means, how="outer").rename_axis(columns=None).reset_index()
 
 
-def _differences(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
-    return connection.execute(
-        f"""WITH last AS ({LAST})
-        SELECT mine.setup, seed, step, mine.tokens, mine.loss - plain.loss AS difference
-        FROM last AS mine JOIN last AS plain USING (seed, step)
-        WHERE plain.setup = 'baseline' AND mine.setup <> 'baseline' ORDER BY ALL"""
-    ).df()
+def _rows(connection: style.Connection) -> style.Table:
+    """One row a setup, seed and step; `lowest` where the seed is."""
+    sql = f"""WITH last AS ({LAST})
+        SELECT setup, seed, step, mine.tokens, mine.loss, mine.loss - plain.loss AS difference,
+            seed = min(seed) OVER (PARTITION BY setup) AS lowest
+        FROM last AS mine LEFT JOIN (SELECT seed, step, loss FROM last WHERE setup = 'baseline') AS plain
+            USING (seed, step)
+        ORDER BY setup, seed, step"""
+    return connection.execute(sql).df()
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
-    import seaborn
-
-    curves, differences = _curves(connection), _differences(connection)
-    if curves.empty:
-        return style.empty_figure("No run of this figure is here yet.")
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
+    rows = _rows(connection)
+    curves, differences = rows[rows["lowest"]], rows[rows["setup"] != "baseline"].dropna(subset="difference")
     figure = style.new_figure(10.5, 4.2)
     left, right = figure.subplots(1, 2)
-    colours = {setup: style.SETUPS[setup][1] for setup in SHOWN}
-    look = {"x": "tokens", "hue": "setup", "palette": colours, "legend": False, "errorbar": None}
-    seaborn.lineplot(curves, y="loss", linewidth=1.4, ax=left, **look)
+    look = {"hue": "setup", "palette": {setup: style.SETUPS[setup][1] for setup in SHOWN}}
+    style.draw_line(left, curves, "tokens", "loss", linewidth=1.4, **look)
     left.set(title="Loss of the last layer", ylabel="Training loss (nats per token)")
     style.token_ticks(left)
-    style.add_note(figure, style.missing(connection))
-    end = curves["tokens"].max()
+    style.noted(figure, style.absent(connection, style.ABSENT))
     if differences.empty:
         style.say(right, "No setup stands beside a baseline of its seed yet.")
-        style.label_lines(left, _labels(curves, end, "loss"))
-        return figure
-    right.axhline(0, color="#222222", linewidth=0.8)
-    single = {"units": "seed", "estimator": None, "linewidth": 0.8, "alpha": 0.35}
-    seaborn.lineplot(differences, y="difference", ax=right, **look, **single)
-    seaborn.lineplot(differences, y="difference", linewidth=1.8, ax=right, **look)
-    right.set(title="Minus the baseline of the same seed", ylabel="Difference (nats per token)")
-    style.token_ticks(right)
-    style.label_lines(left, _labels(curves, end, "loss"))
-    baseline = (end, 0.0, *style.SETUPS["baseline"][:2])
-    style.label_lines(right, [baseline, *_labels(differences, end, "difference")])
+    else:
+        right.axhline(0, color="#222222", linewidth=0.8)
+        single = {"units": "seed", "estimator": None, "linewidth": 0.8, "alpha": 0.35}
+        style.draw_line(right, differences, "tokens", "difference", **look, **single)
+        style.draw_line(right, differences, "tokens", "difference", linewidth=1.8, **look)
+        right.set(title="Minus the baseline of the same seed", ylabel="Difference (nats per token)")
+        style.token_ticks(right)
+    end = table.iloc[-1]
+    labels = {setup: (end["tokens"], end[setup], *style.SETUPS[setup][:2]) for setup in SHOWN if end.notna()[setup]}
+    style.label_lines(left, labels.values())
+    if not differences.empty:
+        changes = {setup: end[f"{setup}_minus_baseline"] for setup in SHOWN[1:]}
+        changes = {setup: change for setup, change in changes.items() if change == change} | {"baseline": 0.0}
+        style.label_lines(
+            right, [(end["tokens"], change, *style.SETUPS[setup][:2]) for setup, change in changes.items()]
+        )
     return figure
-
-
-def _labels(table: pd.DataFrame, end: int, column: str) -> list[tuple[float, float, str, str]]:
-    means = table[table["tokens"] == end].groupby("setup")[column].mean()
-    return [(end, value, *style.SETUPS[setup][:2]) for setup, value in means.items()]

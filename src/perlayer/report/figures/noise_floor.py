@@ -1,16 +1,6 @@
 """How far plain runs end apart by chance, layer by layer, beside the effects that are read from them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
 from perlayer.report.figures import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 TITLE = "The noise floor beside the effects"
 CAPTION = (
@@ -19,9 +9,10 @@ CAPTION = (
     "last layer from the baseline, as a mean over seeds; hollow markers are below it, and markers on the lower edge "
     "are smaller still. Two runs that differ by less than the grey may do so by chance; claims are judged by intervals."
 )
+EMPTY = "The noise floor needs two plain runs that differ in seed; they are not here yet."
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def data(connection: style.Connection) -> style.Table:
     """One row a layer: readout, runs, spread and std of the noise floor, and every setup's difference."""
     floor = connection.execute(
         "SELECT layer, readout, runs, spread, std FROM noise_floor WHERE residual = 'sandwich' ORDER BY layer"
@@ -31,14 +22,10 @@ def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     return floor.set_index("layer").join(wide, how="outer").rename_axis(index="layer", columns=None).reset_index()
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
-    from matplotlib.ticker import FuncFormatter
-
-    table = data(connection)
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     floor = table.dropna(subset="spread")
     if floor.empty:
-        return style.empty_figure("The noise floor needs two plain runs that differ in seed; they are not here yet.")
+        return style.empty_figure(EMPTY)
     figure = style.new_figure(7, 4.4)
     axes = figure.subplots()
     # Runs may end exactly alike, which a logarithm cannot show.
@@ -46,9 +33,7 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
     height = (floor["spread"] - bottom).clip(lower=0)
     axes.bar(floor["layer"], height, bottom=bottom, width=0.7, color="#cccccc", linewidth=0, zorder=1)
     for layer, spread in zip(floor["layer"], floor["spread"]):
-        axes.annotate(
-            f"{spread:.2g}", (layer, spread), (0, -3), textcoords="offset points", ha="center", va="top", size=8
-        )
+        style.write(axes, f"{spread:.2g}", (layer, spread), (0, -3), ha="center", va="top", size=8)
     labels = []
     for setup in style.TRAINED:
         label, colour, marker = style.SETUPS[setup]
@@ -57,18 +42,16 @@ def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
             continue
         size = effect[setup].abs().clip(lower=bottom)  # the logarithm ends somewhere: probes end at exactly 0
         axes.plot(effect["layer"], size, color=colour, linewidth=1.4, zorder=3)
-        for above in (True, False):
-            part = (effect[setup] > 0) == above
-            style_of = {"marker": marker, "s": 26, "color": colour if above else "white", "edgecolors": colour}
-            axes.scatter(effect["layer"][part], size[part], clip_on=False, zorder=4, **style_of)
+        for face, part in ((colour, effect[setup] > 0), ("white", effect[setup] <= 0)):
+            look = {"marker": marker, "s": 26, "color": face, "edgecolors": colour, "clip_on": False, "zorder": 4}
+            axes.scatter(effect["layer"][part], size[part], **look)
         labels.append((effect["layer"].iloc[0], size.iloc[0], label, colour))
-    axes.set(
-        yscale="log", ylabel="Nats per token", title=f"Spread of {floor['runs'].max()} plain runs (grey) and effects"
-    )
+    title = f"Spread of {floor['runs'].max()} plain runs (grey) and effects"
+    axes.set(yscale="log", ylabel="Nats per token", title=title)
     axes.set_ylim(bottom=bottom)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter("{x:g}")
     style.layer_ticks(axes, table["layer"], room=0.3)
     axes.set_xlim(right=table["layer"].max() + 0.5)
-    style.add_note(figure, style.missing(connection))
+    style.noted(figure, style.absent(connection, style.ABSENT))
     style.label_lines(axes, labels, side="left")
     return figure

@@ -1,19 +1,9 @@
-"""What the figures of how finished models use their depth share: which models, in which panels."""
-
-from __future__ import annotations
+"""What the figures of finished models share: which models, in which panels."""
 
 import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-import duckdb
 
 from perlayer.report.figures import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Of each setup, design and depth the run of the lowest seed, and the published models.
 LEADS = "SELECT run, label, place, layers, setup = 'published' AS published FROM dissected_runs WHERE run = lead"
@@ -26,35 +16,33 @@ PARTS = {
 COLUMNS = 6
 
 
-def panel_rows(names: Iterable[str]) -> int:
-    """How many rows of names `stacked_panels` makes."""
-    return -(-len(set(names)) // COLUMNS)
+def stacked(
+    table: style.Table, names: Iterable[str], heights: tuple[float, ...], height: float, rest: float = 0.7
+) -> tuple[style.Figure, list[tuple[style.Table, list[style.Axes]]]]:
+    """A figure of axes one above the other for each name, which stands above them, and the rows of that name.
 
-
-def stacked_panels(figure: Figure, names: Iterable[str], heights: tuple[float, ...]) -> dict[str, list[Axes]]:
-    """Axes one above the other for each name, which stands above them; at most `COLUMNS` names abreast, rows even.
+    At most `COLUMNS` names stand abreast, rows even.
 
     Args:
+        names: one a row of the table.
         heights: of the axes of one name, from above, relative to each other.
+        height: of the axes of one name together, inches.
+        rest: what the figure has beside them, inches.
     """
-    names = list(dict.fromkeys(names))
-    blocks, rows = panel_rows(names), len(heights)
-    columns = -(-len(names) // blocks)
+    each = list(dict.fromkeys(names))
+    blocks, rows = -(-len(each) // COLUMNS), len(heights)
+    columns = -(-len(each) // blocks)
+    figure = style.new_figure(10.5, height * blocks + rest)
     grid = figure.subplots(blocks * rows, columns, squeeze=False, height_ratios=heights * blocks)
-    panels = {}
-    for place in range(blocks * columns):
-        block, column = divmod(place, columns)
-        stack = list(grid[block * rows : (block + 1) * rows, column])
-        if place < len(names):
-            panels[names[place]] = stack
-            stack[0].set_title("\n".join(textwrap.wrap(names[place], 17)), fontsize="medium")
-        else:
-            for axes in stack:
-                axes.set_axis_off()
-    return panels
+    stacks = [list(stack) for block in range(blocks) for stack in grid[block * rows : (block + 1) * rows].T]
+    for stack, name in zip(stacks, each):
+        stack[0].set_title("\n".join(textwrap.wrap(name, 17)), fontsize="medium")
+    for axes in (axes for stack in stacks[len(each) :] for axes in stack):
+        axes.set_axis_off()
+    return figure, [(table[names == name], stack) for name, stack in zip(each, stacks)]
 
 
-def label_stack(stack: list[Axes], names: Iterable[str]) -> None:
+def label_stack(stack: list[style.Axes], *names: str) -> None:
     """What the y axes of one stack show, named where it is the first of its row, and tick labels at its foot alone."""
     first = stack[0].get_subplotspec().is_first_col()
     for axes, name in zip(stack, names):
@@ -65,25 +53,19 @@ def label_stack(stack: list[Axes], names: Iterable[str]) -> None:
             axes.tick_params(labelbottom=False)
 
 
-def absent(connection: duckdb.DuckDBPyConnection) -> str:
+def absent(connection: style.Connection, runs: str = "runs_of_depth") -> str:
     """A note of the runs that are to be drawn and have not been dissected; empty when all have."""
-    rows = connection.execute("SELECT run FROM runs_of_depth WHERE NOT present ORDER BY run").fetchall()
-    return "Not drawn, not dissected yet: " + ", ".join(run for (run,) in rows) if rows else ""
+    sql = f"SELECT run FROM {runs} WHERE NOT present ORDER BY run"
+    return style.absent(connection, sql, "Not drawn, not dissected yet")
 
 
-def is_any(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
-    """Whether there are rows: of a view, all or those WHERE something holds."""
-    return connection.execute(f"SELECT count(*) > 0 FROM {rows}").fetchone()[0]
+def finished(figure: style.Figure, connection: style.Connection, looks: style.Looks) -> style.Figure:
+    """The figure with a legend above, and below a note of what is absent."""
+    style.legend(figure, looks)
+    return style.noted(figure, absent(connection))
 
 
-def finish(figure: Figure, connection: duckdb.DuckDBPyConnection, handles: list) -> None:
-    """The legend above, below a note of what is absent, and the layout."""
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
-    style.add_note(figure, absent(connection))
-
-
-def depth_axis(axes: Axes, table: pd.DataFrame) -> None:
+def depth_axis(axes: style.Axes, layers: Iterable[int]) -> None:
     """The layers of one model on the x axis, half a layer wider on both sides."""
-    layers = table["layer"]
     style.layer_ticks(axes, layers, ticks=7)
-    axes.set_xlim(layers.min() - 0.6, layers.max() + 0.6)
+    axes.set_xlim(min(layers) - 0.6, max(layers) + 0.6)

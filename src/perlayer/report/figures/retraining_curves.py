@@ -1,16 +1,6 @@
 """Held-out loss of every layer along the retraining of its readout."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
 from perlayer.report.figures import style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 TITLE = "Held-out loss along the retraining of the readouts"
 CAPTION = (
@@ -18,27 +8,19 @@ CAPTION = (
     "that no longer change, from what training left, at 0 tokens, to the end. Bottom: the same minus that of the "
     "start; the two columns share both axes."
 )
+EMPTY = "No readouts have been retrained yet."
+ROWS = {"loss": "Held-out loss (nats per token)", "change": "Change (nats per token)"}
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def data(connection: style.Connection) -> style.Table:
     """One row a step: step, tokens, and SETUP_K, the held-out loss of layer K."""
-    import pandas as pd
-
-    curves = _curves(connection)
-    if curves.empty:
-        return pd.DataFrame(columns=["step", "tokens"])
-    parts = [curves[["step", "tokens"]].drop_duplicates("step").set_index("step").sort_index()]
-    for setup in style.TRAINED:
-        part = curves[curves["setup"] == setup].pivot_table(index="step", columns="layer", values="loss")
-        part.columns = [f"{setup}_{layer}" for layer in part.columns]
-        parts.append(part)
-    return pd.concat(parts, axis=1).rename_axis("step").reset_index()
+    table = style.by_setup_and_layer(_curves(connection), style.TRAINED)
+    return table.rename_axis(columns=None).reset_index()
 
 
-def _curves(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def _curves(connection: style.Connection) -> style.Table:
     """Of each setup the retrained run of the lowest seed."""
-    return connection.execute(
-        """WITH chosen AS (
+    sql = """WITH chosen AS (
             SELECT setup, run FROM setups
             WHERE residual = 'sandwich' AND setup <> 'baseline' AND run IN (SELECT run FROM retraining)
             QUALIFY row_number() OVER (PARTITION BY setup ORDER BY seed, ema, run) = 1
@@ -48,46 +30,34 @@ def _curves(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
         FROM layer_metrics JOIN chosen USING (run)
         WHERE readout = 'retrained' AND metric = 'loss' AND split = 'val' AND ahead = 1 AND other_layer IS NULL
         ORDER BY setup, layer, step"""
-    ).df()
+    return connection.execute(sql).df()
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
-    import seaborn
-
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     curves = _curves(connection)
     setups = [setup for setup in style.TRAINED if setup in set(curves["setup"])]
-    if not setups:
-        return style.empty_figure("No readouts have been retrained yet.")
-    layers = sorted(curves["layer"].unique())
-    palette = style.layer_colours(layers)
+    palette = style.layer_colours(curves["layer"])
     figure = style.new_figure(max(5.2 * len(setups), 6.5), 6.6)
     grid = figure.subplots(2, len(setups), sharex=True, sharey="row", squeeze=False, height_ratios=[1.35, 1])
-    rows = {
-        "loss": "Held-out loss (nats per token)",
-        "change": "Change (nats per token)",
-    }
-    for panels, (column, meaning) in zip(grid, rows.items()):
+    look = {"hue": "layer", "palette": palette, "estimator": None}
+    look |= {"linewidth": 1.6, "marker": "o", "markersize": 4, "markeredgewidth": 0}
+    for panels, (column, meaning) in zip(grid, ROWS.items()):
         for axes, setup in zip(panels, setups):
             if column == "change":
                 axes.axhline(0, color="#222222", linewidth=0.8)
-            seaborn.lineplot(
-                curves[curves["setup"] == setup], x="tokens", y=column, hue="layer", palette=palette, estimator=None,
-                linewidth=1.6, marker="o", markersize=4, markeredgewidth=0, legend=False, ax=axes,
-            )  # fmt: skip
+            style.draw_line(axes, curves[curves["setup"] == setup], "tokens", column, **look)
             if column == "loss":
                 axes.set_title(style.SETUPS[setup][0].capitalize())
             style.token_ticks(axes)
             axes.set(xlabel="Tokens of the retraining", ylabel=meaning)
             axes.label_outer()
-    style.add_note(figure, style.not_retrained(connection))
-    for panels, column in zip(grid, rows):
+    style.noted(figure, style.absent_setups("Not drawn, not retrained yet", ("probes", "separate"), setups))
+    for panels, column in zip(grid, ROWS):
         for axes, setup in zip(panels, setups):
             ends = curves[curves["setup"] == setup].groupby("layer").last()
             named = [
-                (end["tokens"], end[column], f"layer {layer}" if layer == layers[0] else str(layer), palette[layer])
-                for layer, end in ends.iterrows()
-                if style.named_layer(layer, layers)
+                (ends["tokens"][layer], ends[column][layer], name, palette[layer])
+                for layer, name in style.layer_names(palette).items()
             ]
             style.label_lines(axes, named)
     return figure

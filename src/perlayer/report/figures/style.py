@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perlayer.catalogue import PUBLISHED_DESIGNS
 from perlayer.errors import UserError
 from perlayer.store import replaced
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
+    from duckdb import DuckDBPyConnection as Connection
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-    from matplotlib.patheffects import withStroke
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+    from pandas import DataFrame as Table
+
+    Looks = Mapping[str, Mapping[str, Any]]  # how something is drawn, by what it is called
+else:  # names for annotations, which import nothing
+    Axes = AxesImage = Connection = Figure = Looks = SubFigure = Table = Any
 
 # Colours of Okabe and Ito, which colour-blind readers tell apart; markers for print without colour.
 SETUPS = {
@@ -27,6 +33,7 @@ SETUPS = {
     "shared": ("shared head", "#009E73", "^"),
     "shared_stop_gradient": ("shared, stop-gradient", "#AA4499", "v"),
 }
+TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 # What reads a finished model: in the order in which it is drawn.
 READINGS = {
     "logit_lens": ("logit lens", "#E69F00", "o", ":"),
@@ -34,11 +41,7 @@ READINGS = {
     "trained": ("readout of training", "#222222", "D", "-"),
     "retrained": ("the same retrained", "#CC79A7", "^", "-"),
 }
-# Ways of multi-token prediction, in the order in which they are drawn, and the single pairs of runs behind a mean.
-WAY_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#AA4499", "#E69F00", "#56B4E9")
-WAY_MARKERS = ("D", "^", "v", "s", "P", "X")
 PNG_DPI = 160
-TRAINED = ("probes", "separate", "shared", "shared_stop_gradient")
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
 SETUP_RUNS = "SELECT run, lead, seed, ema, layers, setup FROM setups WHERE residual = 'sandwich'"
@@ -61,8 +64,6 @@ SMOOTH = """
     )
     WHERE step >= greatest(width, first) AND (step = steps OR step % greatest(1, steps // 200) = 0)
 """
-
-
 # Every setup's lead run against the ordinary model of each layer's depth; the last layer as a mean over seeds.
 EFFECTS = f"""
     SELECT setup, gap.layer, CASE WHEN gap.layer = layers THEN coalesce(cost, gap) ELSE gap END AS gap
@@ -71,8 +72,19 @@ EFFECTS = f"""
     WHERE gap.run = lead AND setup <> 'baseline'
     ORDER BY ALL
 """
-# Null without plain runs of several seeds.
-FLOOR = "SELECT max(spread) FROM noise_floor WHERE residual = 'sandwich' AND readout = 'head'"
+# Those of these runs that are not here, and of each residual design the runs, plain or with separate heads.
+ABSENT = """
+    SELECT run FROM recipe_runs WHERE NOT present AND residual = 'sandwich' AND standard
+        AND (full_depth OR readouts IN ('none', 'probes'))
+        AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
+    ORDER BY run
+"""
+ABSENT_OF_DESIGNS = """
+    SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
+    WHERE full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
+    GROUP BY residual, readouts = 'separate' HAVING NOT bool_or(present)
+    ORDER BY design_place(residual), residual, readouts = 'separate'
+"""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -120,6 +132,53 @@ def theme() -> Iterator[None]:
         yield
 
 
+def marked(colour: str, marker: str, size: float = 4, width: float = 1.3, dashes: str = "-") -> dict[str, Any]:
+    """How a line with markers without edges is drawn."""
+    line = {"color": colour, "linestyle": dashes, "linewidth": width}
+    return {**line, "marker": marker, "markersize": size, "markeredgewidth": 0}
+
+
+def in_turn(names: Iterable[str], colours: Iterable[str], markers: Iterable[str]) -> dict[str, dict[str, str]]:
+    """A colour and a marker for each name."""
+    looks = zip(cycle(colours), cycle(markers))
+    return {name: {"color": colour, "marker": marker} for name, (colour, marker) in zip(dict.fromkeys(names), looks)}
+
+
+def draw_line(axes: Axes, table: Table, x: str, y: str, **look: Any) -> None:
+    """A line through the means of `y` at each `x`, by seaborn; `look` as it takes it."""
+    import seaborn
+
+    seaborn.lineplot(table, x=x, y=y, ax=axes, errorbar=None, legend=False, **look)
+
+
+def draw_map(axes: Axes, wide: Table, origin: str = "lower", **colours: Any) -> AxesImage:
+    """Values as colours over the whole numbers that name the rows and the columns."""
+    left, right = wide.columns.min() - 0.5, wide.columns.max() + 0.5
+    ends = (wide.index.min() - 0.5, wide.index.max() + 0.5)
+    extent = (left, right, *(ends if origin == "lower" else ends[::-1]))
+    axes.grid(False)
+    return axes.imshow(wide, origin=origin, aspect="auto", extent=extent, **{"interpolation": "nearest", **colours})
+
+
+def looks(rows: Iterable[tuple], **common: Any) -> dict[str, dict[str, Any]]:
+    """How things are drawn of which each row has label, colour and marker first."""
+    return {label: {"color": colour, "marker": marker, **common} for label, colour, marker, *_ in rows}
+
+
+def handles(looks: Looks) -> list[Line2D]:
+    """Entries of a legend: what stands there, and how it is drawn."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], label=label, **look) for label, look in looks.items()]
+
+
+def legend(figure: Figure | SubFigure, looks: Looks, columns: int = 6, side: str = "left") -> None:
+    """A legend above all axes, in so many columns at most; none without looks."""
+    if looks:
+        place = {"loc": f"outside upper {side}", "ncols": min(len(looks), columns)}
+        figure.legend(handles=handles(looks), frameon=False, **place)
+
+
 def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], side: str = "right") -> None:
     """Name lines where they end, moving labels apart until none overlap.
 
@@ -130,34 +189,23 @@ def label_lines(axes: Axes, labels: Iterable[tuple[float, float, str, str]], sid
     import matplotlib
 
     figure = axes.get_figure()
-    sign, anchor = (1, (0, 0.5)) if side == "right" else (-1, (1, 0.5))
+    sign, align, anchor = (1, "left", (0, 0.5)) if side == "right" else (-1, "right", (1, 0.5))
     height = 1.25 * matplotlib.rcParams["font.size"] * figure.dpi / 72
     figure.draw_without_rendering()  # settles the scales
     places = sorted((axes.transData.transform((x, y))[1], x, y, text, colour) for x, y, text, colour in labels)
     heights = spread([place[0] for place in places], height)
     for wanted, (at, x, y, text, colour) in zip(heights, places):
-        axes.annotate(
-            text,
-            (x, y),
-            xytext=(sign * 14, (wanted - at) * 72 / figure.dpi),
-            textcoords="offset points",
-            ha="left" if side == "right" else "right",
-            va="center",
-            color=colour,
-            annotation_clip=False,
-            path_effects=halo(),
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.5,
-                "shrinkA": 0,
-                "shrinkB": 3,
-                "relpos": anchor,
-            },
-        )
+        arrow = {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3, "relpos": anchor}
+        look = {"ha": align, "va": "center", "color": colour, "arrowprops": arrow, "annotation_clip": False}
+        write(axes, text, (x, y), (sign * 14, (wanted - at) * 72 / figure.dpi), path_effects=halo(), **look)
 
 
-def halo() -> list[withStroke]:
+def write(axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **look: Any) -> None:
+    """Words beside a point, `offset` points of a typographer away from it."""
+    axes.annotate(text, point, xytext=offset, textcoords="offset points", **look)
+
+
+def halo() -> list:
     """A white edge around words that may cross a line."""
     from matplotlib.patheffects import withStroke
 
@@ -167,12 +215,6 @@ def halo() -> list[withStroke]:
 def minus(text: str) -> str:
     """Numbers with the minus sign that the axes have."""
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def label_point(axes: Axes, point: tuple[float, float], text: str, colour: object) -> None:
-    """Name a point right beside it."""
-    place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
-    axes.annotate(text, point, color=colour, path_effects=halo(), **place)
 
 
 def spread(places: list[float], least: float) -> list[float]:
@@ -205,27 +247,50 @@ def layer_ticks(axes: Axes, layers: Iterable[int], room: float = 0.0, ticks: int
     width = max(layers[-1] - layers[0], 1)
     left = layers[0] - 0.06 * width - room / (1 - room) * width
     axes.set_xlim(left, layers[-1] + 0.06 * width)
-    step = -(-len(layers) // ticks)
-    axes.set_xticks(layers[::step], [str(layer) for layer in layers[::step]])
+    shown = some(layers, ticks)
+    axes.set_xticks(shown, [str(layer) for layer in shown])
     axes.set_xlabel("Layer")
 
 
-def difference_scale(axes: Axes, least: float, greatest: float, floor: float | None) -> None:
+def some(places: Iterable[float], most: int) -> list[int]:
+    """Of whole numbers every so many, `most` at most."""
+    places = sorted({int(place) for place in places})
+    return places[:: -(-len(places) // most)]
+
+
+def difference_scale(axes: Axes, least: float, greatest: float, floor: float | None = None) -> None:
     """A y axis that shows small differences and large ones of both signs: linear near 0, logarithmic beyond."""
-    from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
+    from matplotlib.ticker import SymmetricalLogLocator
 
     linear = max(floor or 0.0, 0.01)
     axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
     axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear, subs=[1, 2, 5]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
+    signed_ticks(axes)
     axes.set_ylim(min(1.5 * least, -1.5 * linear), max(1.5 * greatest, 1.5 * linear))
 
 
 def signed_ticks(axes: Axes) -> None:
     """Differences on the y axis, with their signs."""
-    from matplotlib.ticker import FuncFormatter
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
 
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
+
+def log_scale(axes: Axes, subs: tuple[float, ...], minor: bool = True) -> None:
+    """A logarithmic y axis with plain numbers at `subs` times powers of ten, and ticks between them if `minor`."""
+    from matplotlib.ticker import LogLocator
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    if not minor:
+        axes.yaxis.get_minor_locator().set_params(subs=[])
+
+
+def depth_ticks(axes: Axes, depths: Iterable[int]) -> None:
+    """Numbers of layers on a logarithmic x axis."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([], minor=True)
+    axes.set_xticks(depths, [str(depth) for depth in depths])
 
 
 def layer_colours(layers: Iterable[int]) -> dict[int, tuple[float, float, float]]:
@@ -236,96 +301,90 @@ def layer_colours(layers: Iterable[int]) -> dict[int, tuple[float, float, float]
     return dict(zip(layers, seaborn.color_palette("viridis", len(layers) + 1)[:-1]))
 
 
-def named_layer(layer: int, layers: Iterable[int]) -> bool:
-    """Whether the end of this layer's line is named: all of few layers, some of many, whose ends crowd."""
-    layers = list(layers)
-    return len(layers) <= 8 or layer in (1, 2, 4, 8, 16, 32, max(layers))
+def layer_names(layers: Iterable[int]) -> dict[int, str]:
+    """What stands at the ends of the lines of layers: all of few layers, some of many, whose ends crowd."""
+    layers = sorted(set(layers))
+    named = [layer for layer in layers if len(layers) <= 8 or layer in (1, 2, 4, 8, 16, 32, layers[-1])]
+    return {layer: f"layer {layer:.0f}" if layer == layers[0] else f"{layer:.0f}" for layer in named}
 
 
-def missing(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the runs that would be drawn but are not here; empty when all are."""
-    absent = connection.execute(
-        """SELECT run FROM recipe_runs WHERE NOT present AND residual = 'sandwich' AND standard
-            AND (full_depth OR readouts IN ('none', 'probes'))
-            AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
-        ORDER BY run"""
-    ).fetchall()
-    return "Not drawn, no results yet: " + ", ".join(run for (run,) in absent) if absent else ""
+def lowest_seeds(table: str, prefer: str = "setup") -> str:
+    """SQL: of each setup the run of the lowest seed of those in a table, and whose backbone it is.
 
+    Probes leave that of the baseline as it is, and stand for it.
 
-def not_retrained(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the setups that are beside each other when retrained but are not yet; empty when both are."""
-    found = connection.execute("SELECT DISTINCT setup FROM setups JOIN retraining USING (run)").fetchall()
-    absent = [SETUPS[setup][0] for setup in ("probes", "separate") if (setup,) not in found]
-    return "Not drawn, not retrained yet: " + ", ".join(absent) if absent else ""
-
-
-def log_scale(axes: Axes, subs: tuple[float, ...], minor: bool = True) -> None:
-    """A logarithmic y axis with plain numbers at `subs` times powers of ten, and ticks between them if `minor`."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=subs))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    if not minor:
-        axes.yaxis.get_minor_locator().set_params(subs=[])
-
-
-def add_note(figure: Figure, text: str) -> None:
-    """A small note under the figure."""
-    if text:
-        figure.supxlabel(text, fontsize="small", color="#555555", ha="left", x=0.01, wrap=True)
-
-
-def draw_floor(axes: Axes, connection: duckdb.DuckDBPyConnection, upright: bool = False) -> float | None:
-    """A line at zero and a grey band of the noise floor of the last layer around it; returns that floor, if any.
-
-    Upright where differences go from left to right.
+    Args:
+        prefer: which of several runs of a seed comes first.
     """
-    floor = connection.execute(FLOOR).fetchone()[0]
-    span, line = (axes.axvspan, axes.axvline) if upright else (axes.axhspan, axes.axhline)
-    if floor:
-        span(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
-    line(0, color="#222222", linewidth=0.8)
-    return floor
+    return f"""
+        SELECT run, backbone FROM (
+            FROM setups SELECT *, CASE WHEN setup = 'probes' THEN 'baseline' ELSE setup END AS backbone
+        )
+        WHERE residual = 'sandwich' AND run IN (SELECT run FROM {table})
+        QUALIFY row_number() OVER (PARTITION BY backbone ORDER BY seed, ema, {prefer}, setup, run) = 1
+    """
 
 
-def small_multiples(figure: Figure | SubFigure, names: Iterable[str], columns: int) -> dict[str, Axes]:
-    """Titled axes of a shared y axis by name, in their order, at most `columns` in a row."""
-    names = list(dict.fromkeys(names))
+def by_setup_and_layer(curves: Table, setups: Iterable[str]) -> Table:
+    """By step and tokens a column SETUP_K for the loss of layer K."""
+    import pandas as pd
+
+    index = ["step", "tokens"]
+    parts = [
+        curves[curves["setup"] == setup]
+        .pivot_table(index=index, columns="layer", values="loss")
+        .add_prefix(f"{setup}_")
+        for setup in setups
+    ]
+    return pd.concat(parts, axis=1)
+
+
+def absent(connection: Connection, sql: str, said: str = "Not drawn, no results yet") -> str:
+    """A note of what the first column of a query names; empty without any."""
+    return listed(said, [name for name, *_ in connection.execute(sql).fetchall()])
+
+
+def absent_setups(said: str, wanted: Iterable[str], there: Iterable[str] = ()) -> str:
+    """A note of the setups that are not there; empty when all are."""
+    return listed(said, [SETUPS[setup][0] for setup in wanted if setup not in set(there)])
+
+
+def listed(said: str, names: list[str]) -> str:
+    """What is said of some names; nothing without any."""
+    return f"{said}: {', '.join(names)}" if names else ""
+
+
+def absent_designs(connection: Connection) -> str:
+    """A note of the published residual designs that no run names; empty without any."""
+    named = {design for (design,) in connection.execute("SELECT DISTINCT design FROM recipe_runs").fetchall()}
+    return listed("Named by no run", [design for design in PUBLISHED_DESIGNS.values() if design not in named])
+
+
+def noted(figure: Figure | SubFigure, *notes: str) -> Figure | SubFigure:
+    """The figure with a small note under it, of those that say something."""
+    if text := ". ".join(filter(None, notes)):
+        figure.supxlabel(text, fontsize="small", color="#555555", ha="left", x=0.01, wrap=True)
+    return figure
+
+
+def small_multiples(
+    figure: Figure | SubFigure, table: Table, column: str, columns: int
+) -> list[tuple[str, Axes, Table]]:
+    """Each name of a column above axes of a shared y axis, in their order, at most `columns` in a row, and its rows."""
+    names = list(dict.fromkeys(table[column]))
     columns = min(columns, len(names))
     grid = figure.subplots(-(-len(names) // columns), columns, sharey=True, squeeze=False).flatten()
     for axes, name in zip(grid, names):
         axes.set_title(name, fontsize="medium")
     for axes in grid[len(names) :]:
         axes.set_axis_off()
-    return dict(zip(names, grid))
+    return [(name, axes, table[table[column] == name]) for name, axes in zip(names, grid)]
 
 
 def outer_labels(axes: Axes, x: str, y: str) -> None:
     """Names of the axes at the left and lower edges of a grid alone."""
     place = axes.get_subplotspec()
     axes.set(xlabel=x if place.is_last_row() else "", ylabel=y if place.is_first_col() else "")
-
-
-def absent_designs(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the runs of residual designs, plain or with separate heads, that are not here; empty when all are."""
-    rows = connection.execute(
-        """SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
-        WHERE full_depth AND standard AND readouts IN ('none', 'probes', 'separate')
-        GROUP BY residual, readouts = 'separate' HAVING NOT bool_or(present)
-        ORDER BY design_place(residual), residual, readouts = 'separate'"""
-    ).fetchall()
-    note = "Not drawn, no results yet: " + ", ".join(run for (run,) in rows) if rows else ""
-    return ". ".join(part for part in (note, designs_without_run(connection)) if part)
-
-
-def designs_without_run(connection: duckdb.DuckDBPyConnection) -> str:
-    """A note of the published residual designs that no run names; empty without any."""
-    named = {design for (design,) in connection.execute("SELECT DISTINCT design FROM recipe_runs").fetchall()}
-    absent = [design for design in PUBLISHED_DESIGNS.values() if design not in named]
-    return "Named by no run: " + ", ".join(absent) if absent else ""
 
 
 def say(axes: Axes, sentence: str) -> None:
@@ -342,7 +401,7 @@ def empty_figure(sentence: str) -> Figure:
     return figure
 
 
-def save(figure: Figure, data: pd.DataFrame, folder: Path, name: str) -> None:
+def save(figure: Figure, data: Table, folder: Path, name: str) -> None:
     """Write NAME.png, NAME.svg and NAME.csv, without dates or versions in them."""
     _settle(figure)
     with replaced(folder / f"{name}.png") as path:

@@ -1,16 +1,6 @@
 """What a shared head that is switched off early costs the last layer over training."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import duckdb
-
 from perlayer.report.figures import by_layer, style
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 TITLE = "A shared head that is switched off early"
 CAPTION = (
@@ -18,6 +8,7 @@ CAPTION = (
     "seeds. Left: the first tenth of the training, running means over 1/240 of its steps (4 of 1110); dotted lines "
     "stand where a run's layer losses have come to nothing. Right: all of it, running means over 50 steps."
 )
+EMPTY = "No shared head stands beside a baseline of its seed yet."
 RUNS = """readouts = 'shared' AND weighting = 'uniform 1' AND reach = 'all below' AND surgery = 'none'
     AND layer_dropout = 'none' AND other = ''
     AND (schedule = 'constant' OR ends IS NOT NULL OR schedule LIKE 'off %' OR schedule LIKE 'linear to zero %')"""
@@ -33,18 +24,18 @@ EARLY = """
 """
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+def data(connection: style.Connection) -> style.Table:
     """One row a step: the mean difference of every run from its baseline, RUN over 50 steps and RUN_early over few."""
-    whole, early = _differences(connection, style.SMOOTH), _differences(connection, EARLY)
-    wide = whole.pivot_table(index=["step", "tokens"], columns="run", values="difference", aggfunc="mean")
-    short = early.pivot_table(index=["step", "tokens"], columns="run", values="difference", aggfunc="mean")
-    return wide.join(short.add_suffix("_early"), how="outer").rename_axis(columns=None).reset_index()
+    whole, early = (
+        _differences(connection, smooth).pivot_table(index=["step", "tokens"], columns="run", values="difference")
+        for smooth in (style.SMOOTH, EARLY)
+    )
+    return whole.join(early.add_suffix("_early"), how="outer").rename_axis(columns=None).reset_index()
 
 
-def _differences(connection: duckdb.DuckDBPyConnection, smooth: str) -> pd.DataFrame:
+def _differences(connection: style.Connection, smooth: str) -> style.Table:
     """One row a group of runs, seed and step. Probes stand for the baseline where their seed has no other."""
-    return connection.execute(
-        f"""WITH members AS (
+    sql = f"""WITH members AS (
             SELECT groups.run, member, seed, layers
             FROM groups WHERE run IN (
                 SELECT run FROM supervision WHERE residual = 'sandwich' AND full_depth AND ({RUNS})
@@ -61,44 +52,38 @@ def _differences(connection: duckdb.DuckDBPyConnection, smooth: str) -> pd.DataF
         JOIN smooth AS mine ON mine.run = members.member AND mine.layer = layers
         JOIN smooth AS plain ON plain.run = baselines.member AND plain.layer = layers AND plain.step = mine.step
         ORDER BY ALL"""
-    ).df()
+    return connection.execute(sql).df()
 
 
-def draw(connection: duckdb.DuckDBPyConnection) -> Figure:
-    """The figure of what is present."""
-    import seaborn
-
+def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     whole, early = _differences(connection, style.SMOOTH), _differences(connection, EARLY)
     if whole.empty:
-        return style.empty_figure("No shared head stands beside a baseline of its seed yet.")
+        return style.empty_figure(EMPTY)
     ways = by_layer.shown(connection, RUNS).set_index("run").loc[list(dict.fromkeys(whole["run"]))]
     ways = ways.sort_values(["ends", "schedule"], na_position="first")
-    colours = dict(zip(ways.index[ways["ends"].notna()], COLOURS * len(ways)))
-    colours = {run: colours.get(run, style.SETUPS["shared"][1]) for run in ways.index}
+    colours = dict.fromkeys(ways.index, style.SETUPS["shared"][1])
+    colours |= dict(zip(ways.index[ways["ends"].notna()], COLOURS * len(ways)))
     figure = style.new_figure(10.5, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.2])
-    for axes, table, x in ((left, early, "step"), (right, whole, "tokens")):
-        look = {"x": x, "y": "difference", "hue": "run", "hue_order": list(ways.index), "palette": colours, "ax": axes}
-        look |= {"legend": False, "errorbar": None}
+    look = {"y": "difference", "hue": "run", "hue_order": list(ways.index), "palette": colours}
+    for axes, rows, x in ((left, early, "step"), (right, whole, "tokens")):
         axes.axhline(0, color="#222222", linewidth=0.8)
-        if table.empty:  # a tenth of a few steps
-            continue
-        seaborn.lineplot(table, units="seed", estimator=None, linewidth=0.8, alpha=0.35, **look)
-        seaborn.lineplot(table, linewidth=1.8, **look)
+        if not rows.empty:  # a tenth of a few steps
+            style.draw_line(axes, rows, x, units="seed", estimator=None, linewidth=0.8, alpha=0.35, **look)
+            style.draw_line(axes, rows, x, linewidth=1.8, **look)
     for run, ends in ways["ends"].dropna().items():
         left.axvline(int(ends), color=colours[run], linewidth=1, linestyle=":")
     left.set(title="The first tenth", xlabel="Update", ylabel="Minus the baseline (nats per token)")
     right.set(title="All of the training", ylabel="")
     style.token_ticks(right)
-    style.add_note(figure, by_layer.absent(connection, RUNS))
-    ends = whole.groupby(["run", "seed"]).last().groupby("run")
-    named = ends["difference"].mean().items()
+    style.noted(figure, by_layer.absent(connection, RUNS))
+    ends = whole.groupby(["run", "seed"])["difference"].last().groupby("run").mean()
     last = whole["tokens"].max()
-    style.label_lines(right, [(last, difference, _words(ways.loc[run]), colours[run]) for run, difference in named])
+    style.label_lines(right, [(last, end, _words(ways.loc[run]), colours[run]) for run, end in ends.items()])
     return figure
 
 
-def _words(way: pd.Series) -> str:
+def _words(way: style.Table) -> str:
     if way["schedule"] == "constant":
         return "on throughout"
     return f"{'off after' if way['schedule'].startswith('off ') else 'to zero by'} step {way['ends']:g}"
