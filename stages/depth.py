@@ -1,4 +1,4 @@
-"""Take apart how one finished run, named on the command line, uses its depth."""
+"""Dissect how one finished run, named on the command line, uses its depth."""
 
 from _run import run
 

@@ -1,4 +1,4 @@
-"""Take apart what the layers of one published model, named on the command line, are made of."""
+"""Dissect what the layers of one published model, named on the command line, are made of."""
 
 from _run import run
 

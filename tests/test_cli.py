@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
-from made_up_results import GAPS, ORDINARY, RUNS, warehouse_dir  # noqa: E402, F401
+from made_up_results import DEPTH_MATCHED, GAPS, RUNS, warehouse_dir  # noqa: E402, F401
 
 from perlayer import cli, runs  # noqa: E402
 from perlayer.algorithms.per_layer_loss.settings import READOUTS  # noqa: E402
@@ -36,7 +36,7 @@ def test_query_prints_a_table(project, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["layer   loss", "-----  -----"]
     assert [line.split() for line in lines[2:]] == [
-        [str(layer), f"{ORDINARY[layer] + gap:.6g}"] for layer, gap in GAPS["separate"].items()
+        [str(layer), f"{DEPTH_MATCHED[layer] + gap:.6g}"] for layer, gap in GAPS["separate"].items()
     ]
 
 
@@ -48,7 +48,7 @@ def test_query_prints_csv_and_json(project, capsys):
     assert len(rows) == len(objects) == 6
     for row, found in zip(rows, objects):
         assert {"layer": int(row["layer"]), "loss": float(row["loss"])} == found
-        assert found["loss"] == pytest.approx(ORDINARY[found["layer"]] + GAPS["separate"][found["layer"]])
+        assert found["loss"] == pytest.approx(DEPTH_MATCHED[found["layer"]] + GAPS["separate"][found["layer"]])
 
 
 def test_nulls_and_texts(project, capsys):

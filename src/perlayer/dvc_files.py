@@ -24,7 +24,7 @@ PAUSE = 0.1  # seconds between two looks at dvc.lock; what has not changed meanw
 
 @dataclass(frozen=True)
 class LockFile:
-    """dvc.lock, taken apart: what stands before the entries of stages, the lines of each, and what stands after."""
+    """dvc.lock in parts: what stands before the entries of stages, the lines of each, and what stands after."""
 
     head: str
     entries: dict[str, str]

@@ -259,7 +259,7 @@ def test_loss_by_depth_and_its_regression(connection):
     row = connection.execute("SELECT intercept, by_depth, runs FROM depth_regression").fetchone()
     assert len(table) == row[2] == 9
     one = table[table["layers"] == 1].iloc[0]
-    assert one["fitted"] == pytest.approx(row[0]) and one["loss"] == pytest.approx(made_up.ORDINARY[1])
+    assert one["fitted"] == pytest.approx(row[0]) and one["loss"] == pytest.approx(made_up.DEPTH_MATCHED[1])
     figure = settled(depth_and_width, connection)
     assert "least squares, size in use" in texts(figure) and "nano" in texts(figure)
 

@@ -46,11 +46,11 @@ def shown(connection):
 def test_every_design_has_a_panel_on_one_scale(connection, shown):
     table = by_design.data(connection).set_index(["design", "layer"])
     row = table.loc[("KEEL", 3)]
-    assert row[["probes", "separate", "ordinary"]].tolist() == pytest.approx([2.95 + 0.88, 2.95 + 0.14, 2.95])
+    assert row[["probes", "separate", "depth_matched"]].tolist() == pytest.approx([2.95 + 0.88, 2.95 + 0.14, 2.95])
     figure = shown(by_design)
     assert titles(figure) == NAMES and len({axes.get_ylim() for axes in figure.axes}) == 1
     assert all(len(axes.get_lines()) == 3 for axes in figure.axes)
-    assert {"probes", "separate heads", "ordinary models of Sandwich-LN"} <= set(texts(figure))
+    assert {"probes", "separate heads", "depth-matched baselines of Sandwich-LN"} <= set(texts(figure))
 
 
 def test_costs_are_sorted_and_stand_beside_that_of_the_baseline(connection, shown):

@@ -102,11 +102,11 @@ def test_files_carry_no_date_and_no_version(figures):
         assert b"matplotlib" not in path.read_bytes()
 
 
-def test_final_loss_by_layer_holds_ordinary_models_means_and_single_runs(connection):
+def test_final_loss_by_layer_holds_depth_matched_baselines_means_and_single_runs(connection):
     table = final_loss_by_layer.data(connection).set_index("layer")
     assert list(table.index) == [1, 2, 3, 4, 5, 6]
     for layer in table.index:
-        assert table.loc[layer, "ordinary"] == pytest.approx(made_up.ORDINARY[layer])
+        assert table.loc[layer, "depth_matched"] == pytest.approx(made_up.DEPTH_MATCHED[layer])
         for setup in style.TRAINED:
             members = [run for run, definition in made_up.RUNS.items() if definition["readouts"] == setup]
             losses = [made_up.final(made_up.RUNS[run], layer) for run in members]
@@ -125,7 +125,7 @@ def test_layer_curves_are_running_means_against_backbone_compute(connection):
         assert table[f"separate_{layer}"].to_numpy() == pytest.approx(expected.to_numpy())
         flops = 6 * made_up.PARAMETERS * layer * made_up.TOKENS * table.index
         assert table[f"backbone_flops_{layer}"].to_numpy() == pytest.approx(flops.to_numpy())
-    assert {f"ordinary_{layer}" for layer in range(1, 7)} <= set(table.columns)
+    assert {f"depth_matched_{layer}" for layer in range(1, 7)} <= set(table.columns)
 
 
 def test_last_layer_curves_subtract_the_baseline_of_the_same_seed(connection):
@@ -239,7 +239,7 @@ def test_a_matplotlibrc_that_cannot_be_read_is_one_line(tmp_path):
 
 def test_lines_are_named_where_they_are(settled):
     found = texts(settled(final_loss_by_layer))
-    for setup in ("ordinary", *style.TRAINED):
+    for setup in ("depth_matched", *style.TRAINED):
         assert found.count(style.SETUPS[setup][0]) == 1
 
 
@@ -297,7 +297,8 @@ def test_absent_runs_are_named_and_the_rest_is_drawn(gather, tmp_path):
             assert "Not drawn, no results yet: shared" in texts(drawn.settled(FIGURES[name], connection))
         assert any("needs two plain runs" in text for text in texts(drawn.settled(noise_floor, connection)))
         table = final_loss_by_layer.data(connection)
-    assert table["shared"].isna().all() and table["separate"].notna().all() and table["ordinary"].notna().sum() == 3
+    assert table["shared"].isna().all() and table["separate"].notna().all()
+    assert table["depth_matched"].notna().sum() == 3
 
 
 @pytest.mark.filterwarnings("error")

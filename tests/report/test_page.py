@@ -66,7 +66,8 @@ def test_the_page_answers(page):
     reader, text = read(page)
     assert "Q1. How much does each layer contribute" in text and "measured" in reader.words
     probes = [made_up.final(keys, 1) for keys in made_up.RUNS.values() if keys["readouts"] == "probes"]
-    gap = sum(probes) / len(probes) - made_up.ORDINARY[1]  # of layer 1; depth_1 has one seed, which decides nothing
+    # Of layer 1; depth_1 has one seed, which decides nothing.
+    gap = sum(probes) / len(probes) - made_up.DEPTH_MATCHED[1]
     assert "Whether early layers predict worse than a plain model of their depth takes more seeds." in text
     assert f"layer 1 {gap:+.3f} [" in text and "would decide it." in text
     assert "4 plain runs that differ in nothing but seed or EMA end 0.0050 nats apart" in text
@@ -74,7 +75,7 @@ def test_the_page_answers(page):
     assert "SELECT" in text and "FROM final_loss" in text
     assert {"undecided", "yes", *made_up.RUNS} <= set(reader.cells)
     assert "at confidence 0.99, over seeds unless it says otherwise; less than 0.02 nats counts as no effect" in text
-    assert {f"{loss:.4f}" for loss in made_up.ORDINARY.values()} <= set(reader.cells)
+    assert {f"{loss:.4f}" for loss in made_up.DEPTH_MATCHED.values()} <= set(reader.cells)
     for figure in FIGURES.values():
         assert figure.CAPTION in text
 

@@ -41,18 +41,18 @@ def shown(connection):
 
 
 @pytest.mark.parametrize("module, runs", [(fixes, FOUR), (mix, MIXED)])
-def test_by_layer_stands_beside_ordinary_models(connection, module, runs):
+def test_by_layer_stands_beside_depth_matched_baselines(connection, module, runs):
     table = module.data(connection).set_index("layer")
     assert list(table.index) == [1, 2, 3, 4, 5, 6]  # no deeper model
-    assert set(table.columns) == {"ordinary", "probes", *runs, *(f"{run}_gap" for run in runs)}
+    assert set(table.columns) == {"depth_matched", "probes", *runs, *(f"{run}_gap" for run in runs)}
     for layer in table.index:
-        assert table.loc[layer, "ordinary"] == pytest.approx(made_up.ORDINARY[layer])
+        assert table.loc[layer, "depth_matched"] == pytest.approx(made_up.DEPTH_MATCHED[layer])
         assert table.loc[layer, "probes"] == pytest.approx(made_up.final(made_up.RUNS["probes"], layer))
         for run in runs:
             loss = made_up.final(ALL[run] if run in made_up.SUPERVISION else made_up.RUNS[run], layer)
             assert table.loc[layer, run] == pytest.approx(loss)
             if (run, layer) != ("separate", 6):
-                assert table.loc[layer, f"{run}_gap"] == pytest.approx(loss - made_up.ORDINARY[layer])
+                assert table.loc[layer, f"{run}_gap"] == pytest.approx(loss - made_up.DEPTH_MATCHED[layer])
     assert table.loc[6, "separate_gap"] == pytest.approx(0.06 + 0.001 / 3)  # of means over seeds
 
 
@@ -156,7 +156,7 @@ def test_costs_stand_against_depth(connection, shown):
     costs = [made_up.COSTS[f"separate_depth_{depth}"][0] for depth in (2, 4, 12)]
     assert list(table["cost"]) == pytest.approx([*costs[:2], 0.06 + 0.001 / 3, costs[2]])
     assert (table["low"] < table["cost"]).all() and (table["cost"] < table["high"]).all()
-    assert list(table["plain"]) == pytest.approx([made_up.ordinary(depth) for depth in table.index])
+    assert list(table["plain"]) == pytest.approx([made_up.depth_matched(depth) for depth in table.index])
     for layer in range(1, 13):
         loss = made_up.final(made_up.SUPERVISION["separate_depth_12"], layer)
         assert table.loc[12, f"layer_{layer}"] == pytest.approx(loss)
@@ -204,7 +204,7 @@ ABSENT = "Not drawn, no results yet: "
             ["separate", "own_layer", "shared_fade"],  # without a baseline
             {
                 "depth_cost": "None stands beside a plain model of its depth yet.",
-                "fixes": "No run stands beside an ordinary model yet.",
+                "fixes": "No run stands beside a depth-matched baseline yet.",
                 "mix": f"{ABSENT}rising, rising_surgery, sum_to_one, surgery_sum_to_one",
                 "related_work": "No supervised run stands beside a baseline yet.",
                 "switch_off": "No shared head stands beside a baseline of its seed yet.",
@@ -234,7 +234,7 @@ def test_tables_have_their_columns_whatever_has_run(gather):
         for module in (depth_cost, related_work):
             assert {"cost", "low", "high", "seeds"} <= set(module.data(connection).columns)
         for module in (fixes, mix):
-            assert {"layer", "ordinary", "probes"} <= set(module.data(connection).columns)
+            assert {"layer", "depth_matched", "probes"} <= set(module.data(connection).columns)
 
 
 @pytest.mark.filterwarnings("error")

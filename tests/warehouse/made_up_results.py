@@ -31,7 +31,7 @@ LAYERS = 6
 STEPS = 120
 PARAMETERS = 1000  # a layer
 TOKENS = 2048  # a step
-ORDINARY = {1: 3.2, 2: 3.0, 3: 2.95, 4: 2.92, 5: 2.90, 6: 2.89}
+DEPTH_MATCHED = {1: 3.2, 2: 3.0, 3: 2.95, 4: 2.92, 5: 2.90, 6: 2.89}
 GAPS = {
     "probes": {1: 0.65, 2: 0.8, 3: 0.55, 4: 0.3, 5: 0.1, 6: 0.0},
     "separate": {1: 0.3, 2: 0.15, 3: 0.06, 4: 0.05, 5: 0.055, 6: 0.06},
@@ -91,7 +91,7 @@ SUPERVISION: dict[str, dict[str, Any]] = {
     "separate_depth_12": {**SEPARATE, "layers": 12},
     "depth_12": {**PLAIN, "layers": 12},
 }
-# What their last layer pays, and what every layer below it lies above an ordinary model of its depth.
+# What their last layer pays, and what every layer below it lies above its depth-matched baseline.
 COSTS = {
     "sum_to_one": (0.02, 0.2),
     "own_layer": (0.03, 0.35),
@@ -133,8 +133,8 @@ CHANGES = {
 }
 CHANGE_ERROR = 0.001
 
-# A lens is above the last layer by so much at each layer of an ordinary model, and by a share of that where the layers
-# were trained to be read; below the last layer the tuned lens keeps half of it.
+# A lens is above the last layer by so much at each layer of a depth-matched baseline, and by a share of that where
+# the layers were trained to be read; below the last layer the tuned lens keeps half of it.
 EXCESS = {0: 4.0, 1: 3.6, 2: 3.1, 3: 2.8, 4: 2.4, 5: 1.0, 6: 0.0}
 SHARE = {"none": 1.0, "probes": 1.0, "separate": 0.5, "shared": 0.2, "shared_stop_gradient": 0.25}
 TUNED = ("baseline", "separate", "shared")  # the runs for which a tuned lens is trained
@@ -180,10 +180,10 @@ def params(runs: dict[str, dict[str, Any]] = RUNS, size: str = "nano") -> dict[s
     }
 
 
-def ordinary(layers: int) -> float:
-    """The loss at which an ordinary model ends: deeper ones gain ever less."""
-    deepest = max(ORDINARY)
-    return ORDINARY[layers] if layers in ORDINARY else ORDINARY[deepest] - 0.05 * (1 - deepest / layers)
+def depth_matched(layers: int) -> float:
+    """The loss at which a depth-matched baseline ends: deeper ones gain ever less."""
+    deepest = max(DEPTH_MATCHED)
+    return DEPTH_MATCHED[layers] if layers in DEPTH_MATCHED else DEPTH_MATCHED[deepest] - 0.05 * (1 - deepest / layers)
 
 
 def way(definition: dict[str, Any]) -> str | None:
@@ -198,12 +198,12 @@ def final(definition: dict[str, Any], layer: int) -> float:
     setup = definition["readouts"]
     if way(definition):
         last, below = COSTS[way(definition)]
-        return ordinary(layer) + (last if layer == depth else below / layer) + SEEDS[definition["seed"]]
+        return depth_matched(layer) + (last if layer == depth else below / layer) + SEEDS[definition["seed"]]
     gap = GAPS[setup][layer] if setup in GAPS and depth == LAYERS else 0.0
     seed = definition["seed"]
     extra = 0.0 if setup == "none" or (setup == "probes" and layer == depth) else SETUP_SEEDS.get((setup, seed), 0.0)
     extra += 0.01 * seed if setup == "probes" and layer < depth else 0.0
-    return ORDINARY[layer] + gap + SEEDS[seed] + extra
+    return DEPTH_MATCHED[layer] + gap + SEEDS[seed] + extra
 
 
 def layer_metrics(run: str, definition: dict[str, Any], size: str = "nano", steps: int = STEPS) -> pd.DataFrame:

@@ -41,7 +41,7 @@ def test_of_the_runs_of_a_seed_one_that_has_been_taken_apart_stands_for_all():
     }
     taken = made_up.together(anatomy("baseline_with_a_long_name"), anatomy("weighted"))
     with made_up.in_memory(taken, runs, 6) as connection:
-        found = rows(connection, "SELECT run, lead, setup, label FROM anatomy_runs ORDER BY place")
+        found = rows(connection, "SELECT run, representative, setup, label FROM anatomy_runs ORDER BY place")
         assert found == [
             ("baseline_with_a_long_name", "baseline_with_a_long_name", "baseline", "baseline"),
             ("weighted", "weighted", "separate", "separate heads, weighting (shape uniform, weight 0.2)"),

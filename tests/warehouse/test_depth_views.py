@@ -245,7 +245,7 @@ def test_which_runs_stand_for_what():
         "undissected": {**PLAIN, "seed": 2},
     }
     connection = over([dissection(run) for run in runs if run != "undissected"], runs)
-    found = connection.execute("SELECT run, lead, label FROM dissected_runs ORDER BY place, seed").fetchall()
+    found = connection.execute("SELECT run, representative, label FROM dissected_runs ORDER BY place, seed").fetchall()
     assert found == [
         ("plain", "plain", "baseline"),
         ("probes_seed_1", "plain", "baseline"),

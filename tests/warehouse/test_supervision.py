@@ -88,9 +88,9 @@ def test_other_ways_and_depths_leave_what_is_said_of_the_usual_runs(connection, 
             assert rows and connection.execute(query, {"more": list(made_up.SUPERVISION)}).fetchall() == rows, name
 
 
-def test_deeper_models_are_ordinary_models_of_another_depth(connection):
+def test_deeper_models_are_depth_matched_baselines(connection):
     depths = connection.execute(
-        "SELECT layers, run FROM ordinary WHERE residual = 'sandwich' ORDER BY layers"
+        "SELECT layers, run FROM depth_matched WHERE residual = 'sandwich' ORDER BY layers"
     ).fetchall()
     assert depths == [*((depth, f"depth_{depth}") for depth in range(1, 6)), (6, "baseline"), (12, "depth_12")]
     pairs = dict(connection.execute("SELECT run, baseline FROM costs WHERE run LIKE 'separate_depth_%'").fetchall())

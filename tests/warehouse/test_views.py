@@ -70,24 +70,24 @@ def test_backbone_compute_of_the_largest_size_does_not_overflow():
     assert connection.execute("SELECT backbone_flops FROM curves").fetchone() == (6 * 1e9 * 24e9,)
 
 
-def test_ordinary_models_by_depth(connection):
-    found = connection.execute("SELECT residual, layers, run, loss FROM ordinary ORDER BY layers").fetchall()
+def test_depth_matched_baselines_by_depth(connection):
+    found = connection.execute("SELECT residual, layers, run, loss FROM depth_matched ORDER BY layers").fetchall()
     names = [f"depth_{k}" for k in range(1, made_up.LAYERS)] + ["baseline"]
     assert [row[:3] for row in found] == [("sandwich", k, name) for k, name in enumerate(names, 1)]
-    assert [row[3] for row in found] == pytest.approx(list(made_up.ORDINARY.values()))
+    assert [row[3] for row in found] == pytest.approx(list(made_up.DEPTH_MATCHED.values()))
 
 
-def test_gap_to_an_ordinary_model_of_the_depth(connection):
+def test_gap_to_the_depth_matched_baseline(connection):
     found = {
         row[:2]: row[2:]
-        for row in connection.execute("SELECT run, layer, loss, ordinary_loss, gap FROM gap").fetchall()
+        for row in connection.execute("SELECT run, layer, loss, depth_matched_loss, gap FROM gap").fetchall()
     }
     expected = {}
     for run, definition in made_up.RUNS.items():
         for layer in range(1, made_up.LAYERS + 1):
             if definition["readouts"] != "none":
                 loss = made_up.final(definition, layer)
-                expected[run, layer] = (loss, made_up.ORDINARY[layer], loss - made_up.ORDINARY[layer])
+                expected[run, layer] = (loss, made_up.DEPTH_MATCHED[layer], loss - made_up.DEPTH_MATCHED[layer])
     assert found.keys() == expected.keys()
     for key, values in expected.items():
         assert found[key] == pytest.approx(values), key
@@ -131,7 +131,7 @@ def test_costs_are_those_of_every_setup_beside_the_baseline(connection):
     for setup, (baseline, seeds, cost) in found.items():
         mine = [seed for seed in made_up.SEEDS if f"{setup}_seed_{seed}" in made_up.RUNS or seed == 0]
         ends = [made_up.final({**made_up.RUNS[setup], "seed": seed}, 6) for seed in mine]
-        plain = statistics.mean(made_up.ORDINARY[6] + seed for seed in made_up.SEEDS.values())
+        plain = statistics.mean(made_up.DEPTH_MATCHED[6] + seed for seed in made_up.SEEDS.values())
         assert (baseline, seeds, cost) == ("baseline", len(mine), pytest.approx(statistics.mean(ends) - plain))
 
 
@@ -150,7 +150,7 @@ def test_costs_compare_the_same_design_and_depth():
     assert found == [("pre_ln_separate", "pre_ln", 0.5), ("shallow_shared", "shallow", 0.125)]
 
 
-def test_ordinary_models_keep_to_their_design():
+def test_depth_matched_baselines_keep_to_their_design():
     plain = {"residual": "sandwich", "readouts": "none", "seed": 0}
     runs = {
         "baseline": plain,
@@ -160,12 +160,14 @@ def test_ordinary_models_keep_to_their_design():
         "dropping": {**plain, "layers": 1, "layer_dropout": {"most": 0.1}},
     }
     rows = [{"run": run, "layer": definition.get("layers", 2), "value": 1.0} for run, definition in runs.items()]
-    found = made_up.in_memory(rows, runs).execute("SELECT residual, layers, run FROM ordinary ORDER BY ALL").fetchall()
+    found = (
+        made_up.in_memory(rows, runs).execute("SELECT residual, layers, run FROM depth_matched ORDER BY ALL").fetchall()
+    )
     assert found == [("pre_ln", 2, "pre_ln_probes"), ("sandwich", 1, "shallow"), ("sandwich", 2, "baseline")]
 
 
 OF_TRAINING = [
-    "final_loss", "curves", "groups", "ordinary", "gap", "noise_floor", "costs", "setups", "held_out",
+    "final_loss", "curves", "groups", "depth_matched", "gap", "noise_floor", "costs", "setups", "held_out",
 ]  # fmt: skip
 
 
@@ -221,7 +223,7 @@ def test_gradient_cosines_are_one_row_a_loss_and_layer_of_the_model(gather):
 
 
 def test_setups_are_the_runs_that_only_their_readouts_set_apart(connection):
-    found = {row[0]: row[1:] for row in connection.execute("SELECT run, setup, lead FROM setups").fetchall()}
+    found = {row[0]: row[1:] for row in connection.execute("SELECT run, setup, representative FROM setups").fetchall()}
     expected = {
         run: ("baseline" if definition["readouts"] == "none" else definition["readouts"], run.split("_seed")[0])
         for run, definition in made_up.RUNS.items()

@@ -1,4 +1,4 @@
-"""The diagnostics of what layers are made of, and how one model is taken apart by all of them."""
+"""The diagnostics of what layers are made of, and how one model is dissected by all of them."""
 
 from __future__ import annotations
 

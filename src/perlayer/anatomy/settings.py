@@ -1,4 +1,4 @@
-"""Which models are taken apart to see what their layers are made of, and how thoroughly."""
+"""Which models are dissected to see what their layers are made of, and how thoroughly."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ MOST_SUMS = 1000  # a group
 FIRST_SPLIT, AFTER_SPLIT = 8, 4  # tokens of a sequence before its first split, and after its last
 FORMATS = ("gsm8k", "math", "mquake", PROMPTS)
 # How much a published model is asked where params.yaml does not say: it has more layers and longer texts than a CPU
-# takes apart in minutes, and no token is looked at alone.
+# dissects in minutes, and no token is looked at alone.
 PUBLISHED_DEPTH = {"sequences": 2, "splits": 1, "tokens_at_once": 2048, "texts": 0, "gradient_steps": 64}
 
 

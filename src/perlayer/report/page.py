@@ -36,16 +36,17 @@ ABSENT = "SELECT run FROM recipe_runs WHERE NOT present AND left_out IS NULL ORD
 LEFT_OUT = "SELECT name, stage, reason FROM left_out ORDER BY ALL"
 # One line a setup: what the last layer ends at, what that costs, and how far the early layers are behind.
 HEADLINE = """
-WITH leads AS (SELECT run, setup, layers FROM setups WHERE run = lead AND residual = 'sandwich'),
+WITH representatives AS (SELECT run, setup, layers FROM setups WHERE run = representative AND residual = 'sandwich'),
 behind AS (
-    SELECT run, avg(gap) AS gap FROM gap JOIN leads USING (run) WHERE layer <= layers / 2 GROUP BY run
+    SELECT run, avg(gap) AS gap FROM gap JOIN representatives USING (run) WHERE layer <= layers / 2 GROUP BY run
 )
 SELECT setup, loss AS last_layer_loss, estimate AS minus_baseline, low, high, seeds, gap AS first_half_minus_baseline
-FROM leads
-JOIN final_loss ON final_loss.run = leads.run AND final_loss.layer = layers
+FROM representatives
+JOIN final_loss ON final_loss.run = representatives.run AND final_loss.layer = layers
 LEFT JOIN contrasts ON question = 'Q1' AND claim = setup || '_cost'
-LEFT JOIN behind ON behind.run = leads.run
-ORDER BY array_position(['baseline', 'probes', 'separate', 'shared', 'shared_stop_gradient'], setup), leads.run
+LEFT JOIN behind ON behind.run = representatives.run
+ORDER BY array_position(['baseline', 'probes', 'separate', 'shared', 'shared_stop_gradient'], setup),
+    representatives.run
 """
 CLAIMS = """
 SELECT question, count(*) AS claims, count(*) FILTER (verdict = 'yes') AS yes, count(*) FILTER (verdict = 'no') AS no,

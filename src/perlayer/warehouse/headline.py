@@ -7,7 +7,7 @@ import duckdb
 # Runs of the recipe's own design and depth that only their readouts set apart, so that the readouts name them.
 SETUPS = """(
     SELECT run, setup AS readouts, layers FROM setups
-    WHERE run = lead AND residual = 'sandwich' AND setup <> 'baseline'
+    WHERE run = representative AND residual = 'sandwich' AND setup <> 'baseline'
 )"""
 
 HEADS_OR_FEATURES = """
@@ -30,7 +30,7 @@ SELECT avg(kl_final_lens) FILTER (readout = 'logit_lens') AS logit_lens_kl,
 FROM read
 WHERE place = 1 AND layer < layers
 """
-# Of every way to supervise the layers, and of separate heads at every depth, what the last layer pays.
+# Of every supervision of the layers, and of separate heads at every depth, what the last layer pays.
 SUPERVISION = """
 SELECT CASE WHEN full_depth THEN run ELSE format('separate_{}_layers', layers) END AS name, cost
 FROM supervision
@@ -50,11 +50,11 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
     """What the runs that are present say in short, in nats per token, rounded to six digits.
 
     `baseline`: final training loss and noise floor (spread) of the last layer. `early_layers`: mean gap of the first
-    half of the layers to ordinary models of their depth. `last_layer`: what each setup costs the last layer against
+    half of the layers to depth-matched baselines. `last_layer`: what each setup costs the last layer against
     the baseline, means over seeds. `heads_or_features`, below the last layer: by how much retraining changes probes and
     separate heads on average, and what share of the gap between them it closes.
     `lenses`, below the last layer: how far lenses on the baseline lie from its output, mean KL(final output || lens).
-    `supervision`: what every other way to supervise the layers costs the last one, and separate heads at other depths;
+    `supervision`: what every other supervision of the layers costs the last one, and separate heads at other depths;
     by held-out loss where layers are dropped in training.
     `gradients`: mean cosine over training of the layer losses' summed gradient with that of the final loss.
     What no run can tell is left out.
@@ -62,7 +62,8 @@ def headline(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, float
     parts = ("baseline", "early_layers", "last_layer", "heads_or_features", "lenses", "supervision", "gradients")
     numbers: dict[str, dict[str, float]] = {part: {} for part in parts}
     row = connection.execute(
-        "SELECT loss FROM ordinary JOIN recipe_runs AS runs USING (run) WHERE runs.residual = 'sandwich' AND full_depth"
+        "SELECT loss FROM depth_matched JOIN recipe_runs AS runs USING (run) "
+        "WHERE runs.residual = 'sandwich' AND full_depth"
     ).fetchone()
     if row:
         numbers["baseline"]["final_loss"] = row[0]

@@ -10,7 +10,7 @@ QUESTION = Question(
         "what the same gives with the entries of a layer shifted against those of its neighbours, 200 times; beside it "
         "stand the weights before training and the layers in other orders. Features, penalty and split are ours, as "
         "the source does not publish its own. Then layers are replaced by their predictions, best predicted first, and "
-        "perplexity is measured on held- out text; intervals are of a bootstrap over documents. The claims are about "
+        "perplexity is measured on held-out text; intervals are of a bootstrap over documents. The claims are about "
         "the baseline, in its run of the lowest seed."
     ),
     claims=(

@@ -10,6 +10,6 @@ SELECT label AS setup, layer,
     max(degradation) FILTER (way = 'skip' AND sublayer = 'mlp') AS mlp_skipped,
     max(degradation) FILTER (way = 'mean_ablation' AND sublayer IS NULL) AS mean_ablated
 FROM ablations JOIN anatomy_runs USING (run)
-WHERE run = lead
+WHERE run = representative
 GROUP BY label, place, layer
 ORDER BY place, layer

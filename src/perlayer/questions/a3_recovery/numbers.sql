@@ -4,5 +4,5 @@
 SELECT label AS setup, layer, degradation AS importance, perturbation, steps AS updates, recovered, remaining
 FROM recoveries JOIN anatomy_runs USING (run)
 LEFT JOIN (SELECT run, layer, degradation FROM ablations WHERE way = 'neighbour_average') USING (run, layer)
-WHERE run = lead
+WHERE run = representative
 ORDER BY place, layer

@@ -4,6 +4,6 @@ SELECT label AS setup, layer, kind, max(degradation) FILTER (abs(strength - 0.1)
     max(degradation) FILTER (strength = 0.5) AS half, max(degradation) FILTER (strength = 1) AS all_the_way,
     max(low) FILTER (strength = 1) AS low, max(high) FILTER (strength = 1) AS high
 FROM manipulations JOIN anatomy_runs USING (run)
-WHERE run = lead
+WHERE run = representative
 GROUP BY label, place, layer, kind
 ORDER BY place, layer, list_position(manipulation_kinds(), kind), kind

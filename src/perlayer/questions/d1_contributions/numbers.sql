@@ -4,7 +4,7 @@
 -- middle.
 SELECT label AS setup, avg(value) FILTER (statistic = 'layer_ratio') AS layers, avg(value) FILTER (statistic = 'attention_ratio') AS attention,
     avg(value) FILTER (statistic = 'mlp_ratio') AS mlp,
-    any_value(drop_share) FILTER (run = lead) AS greatest_fall, any_value(drop_layer) FILTER (run = lead) AS at_layer,
+    any_value(drop_share) FILTER (run = representative) AS greatest_fall, any_value(drop_layer) FILTER (run = representative) AS at_layer,
     avg(value) FILTER (statistic = 'cosine_before_middle') AS cosine_before,
     avg(value) FILTER (statistic = 'cosine_after_middle') AS cosine_after, count(DISTINCT run) AS seeds
 FROM depth_statistics JOIN dissected_runs USING (run)

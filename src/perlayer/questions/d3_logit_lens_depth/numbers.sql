@@ -4,8 +4,8 @@
 -- after the middle layer, nats; with overlap_middle in the run of the lowest seed.
 SELECT label AS setup, avg(value) FILTER (statistic = 'kl_layer') AS kl, avg(value) FILTER (statistic = 'overlap_layer') AS overlap,
     avg(value) FILTER (statistic = 'drop_layer') AS drop_layer,
-    any_value(kl_lens_final) FILTER (run = lead) AS kl_middle,
-    any_value(top5_overlap) FILTER (run = lead) AS overlap_middle, count(DISTINCT run) AS seeds
+    any_value(kl_lens_final) FILTER (run = representative) AS kl_middle,
+    any_value(top5_overlap) FILTER (run = representative) AS overlap_middle, count(DISTINCT run) AS seeds
 FROM depth_statistics JOIN dissected_runs USING (run)
 LEFT JOIN residual_lens ON residual_lens.run = depth_statistics.run AND layer = (layers + 1) // 2
 GROUP BY label, place

@@ -7,16 +7,16 @@
 WITH held_out AS (
     SELECT label, place, avg(value) FILTER (statistic = 'depth_score') AS depth_score,
         avg(value) FILTER (statistic = 'output_depth_score') AS output_depth_score,
-        any_value(by_max) FILTER (run = lead) AS by_max, count(DISTINCT run) AS seeds
+        any_value(by_max) FILTER (run = representative) AS by_max, count(DISTINCT run) AS seeds
     FROM depth_statistics JOIN dissected_runs USING (run)
     LEFT JOIN (SELECT run, depth_score AS by_max FROM depth_scores WHERE sublayer IS NULL AND stat = 'max') USING (run)
     GROUP BY label, place
 ),
 growths AS (
     SELECT place, prompts || ': ' || any_value(easiest) || ' to ' || any_value(hardest) AS prompts,
-        avg(growth) AS growth, any_value(standard_error) FILTER (run = lead) AS standard_error,
+        avg(growth) AS growth, any_value(standard_error) FILTER (run = representative) AS standard_error,
         avg(output_growth) AS output_growth,
-        any_value(output_standard_error) FILTER (run = lead) AS output_standard_error, avg(answered) AS answered
+        any_value(output_standard_error) FILTER (run = representative) AS output_standard_error, avg(answered) AS answered
     FROM depth_growth JOIN dissected_runs USING (run)
     GROUP BY place, depth_growth.prompts
 )

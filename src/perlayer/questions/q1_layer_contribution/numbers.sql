@@ -5,11 +5,11 @@ WITH losses AS (
     WHERE residual = 'sandwich' AND standard AND full_depth AND present AND readouts <> 'none'
         AND run IN (SELECT run FROM groups)
     UNION ALL
-    SELECT layers, 'ordinary', loss FROM ordinary
+    SELECT layers, 'depth_matched', loss FROM depth_matched
     WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 )
 SELECT layer,
-    max(loss) FILTER (setup = 'ordinary') AS ordinary,
+    max(loss) FILTER (setup = 'depth_matched') AS depth_matched,
     max(loss) FILTER (setup = 'probes') AS probes,
     max(loss) FILTER (setup = 'separate') AS separate,
     max(loss) FILTER (setup = 'shared') AS shared,

@@ -7,5 +7,5 @@ FROM (VALUES
     (4, 3.343, 3.941, NULL, 3.437, NULL),
     (5, 3.294, 3.503, NULL, 3.406, NULL),
     (6, 3.260, 3.257, NULL, 3.392, NULL)
-) AS published (layer, ordinary, probes, separate, shared, shared_stop_gradient)
+) AS published (layer, depth_matched, probes, separate, shared, shared_stop_gradient)
 ORDER BY layer

@@ -1,7 +1,7 @@
 -- The runs of the question, by what they show: the recipe's own design, at most as deep, without algorithms; one of those
 -- that differ in what looks on alone.
 SELECT run,
-    CASE WHEN NOT full_depth AND readouts IN ('none', 'probes') THEN 'ordinary'
+    CASE WHEN NOT full_depth AND readouts IN ('none', 'probes') THEN 'depth_matched'
         WHEN readouts = 'none' THEN 'baseline' ELSE readouts END AS setup,
     seed, layers, present
 FROM recipe_runs

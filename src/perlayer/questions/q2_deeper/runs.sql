@@ -1,4 +1,4 @@
--- The runs of the question: separate heads in the usual way at every depth, and plain runs of those depths.
+-- The runs of the question: separate heads of the usual supervision at every depth, and plain runs of those depths.
 SELECT run, CASE WHEN readouts = 'separate' THEN 'separate' ELSE 'plain' END AS setup, seed, layers, present
 FROM recipe_runs
 WHERE residual = 'sandwich' AND standard AND readouts IN ('none', 'probes', 'separate')

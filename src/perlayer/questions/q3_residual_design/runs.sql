@@ -1,5 +1,5 @@
 -- The runs of the question: every design plain and with separate heads, with and without value residual, and the sandwich
--- design's ordinary models.
+-- design's depth-matched baselines.
 SELECT run, residual, value_residual,
     CASE WHEN readouts = 'none' THEN 'plain' ELSE readouts END AS setup, seed, layers, present
 FROM recipe_runs

@@ -1,4 +1,4 @@
--- Every way to supervise the shallow layers, the cheapest for the last layer first, means over seeds. Losses are final
+-- Every supervision of the shallow layers, the cheapest for the last layer first, means over seeds. Losses are final
 -- training losses in nats per token, of the last layer held-out losses where measured_on says so (layers are dropped in
 -- training): that of the last layer minus the baseline, and that of layer 1. total: the sum of the weights below the last
 -- layer, beside 1 for the last; empty where all are divided by their sum. What is empty further right is as usual.

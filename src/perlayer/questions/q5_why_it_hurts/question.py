@@ -7,7 +7,7 @@ QUESTION = Question(
         "Four fixes of separate heads ask why: layer losses that weigh one in all; each loss training its own layer "
         "alone; both; weights that rise with depth, without and with gradient surgery, which cuts at every token what "
         "opposes the gradient from above. Beside them stand a shared head that is switched off early and three "
-        "published ways to supervise. Where layers are dropped in training, training loss is no measure of the "
+        "published supervisions. Where layers are dropped in training, training loss is no measure of the "
         "finished model: such a run is judged by held-out loss. Gradients are compared while runs train, over all "
         "layers: those of all layer losses summed with that of the final loss, for the baseline counterfactually, "
         "through its own norm and head."
@@ -58,7 +58,7 @@ QUESTION = Question(
         "undecided": "Whether the losses of a supervised model pull the same way as the final loss takes more seeds.",
         "not run": "Gradients of supervised models have not been compared yet.",
     },
-    numbers_title="What every way to supervise costs the last layer",
+    numbers_title="What every supervision costs the last layer",
     signed=("minus_baseline",),
     figures=("related_work", "fixes", "mix", "switch_off", "gradient_cosines"),
     further="Of the fixes, the last layer ends, minus the baseline, at {}.",

@@ -1,4 +1,4 @@
--- The runs of the question: the baseline and every way to supervise its layers, each by its run of the lowest seed that
+-- The runs of the question: the baseline and every supervision of its layers, each by its run of the lowest seed that
 -- is here, or that which is not.
 SELECT run, readouts, seed, layers, present
 FROM recipe_runs

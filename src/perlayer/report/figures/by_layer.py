@@ -1,4 +1,4 @@
-"""Final training loss by layer beside ordinary models, and the difference: what three figures share."""
+"""Final training loss by layer beside depth-matched baselines, and the difference: what three figures share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,13 +7,13 @@ from perlayer.report.figures import style
 
 # What the captions of the figures of some runs say of both panels.
 PANELS = (
-    "Left: final training loss of the run of the lowest seed. Right: the same minus the ordinary model of that depth, "
+    "Left: final training loss of the run of the lowest seed. Right: the same minus the depth-matched baseline, "
     "and at the last layer the mean over seeds minus that of the baseline. The right axis is linear near zero and "
     "logarithmic beyond."
 )
 # By line: its label, the colour of that, and how the line is drawn.
 BEHIND = {
-    "ordinary": ("ordinary models", "#777777", style.marked("#9a9a9a", "s", width=1, dashes=":")),
+    "depth_matched": ("depth-matched baselines", "#777777", style.marked("#9a9a9a", "s", width=1, dashes=":")),
     "probes": ("probes", "#777777", style.marked("#9a9a9a", "o", width=1)),
 }
 
@@ -26,7 +26,7 @@ def shown(connection: style.Connection, where: str) -> style.Table:
 
 
 def absent(connection: style.Connection, where: str) -> str:
-    """A note of the ways that the condition picks and no run of which has results, by their run of the lowest seed."""
+    """A note of the groups that the condition picks and no run of which has results, by that of the lowest seed."""
     return style.absent(
         connection,
         f"""SELECT min_by(run, row(seed, run)) AS run FROM recipe_runs
@@ -36,7 +36,7 @@ def absent(connection: style.Connection, where: str) -> str:
 
 
 def losses(connection: style.Connection, where: str) -> style.Table:
-    """One row a run and layer: its loss, and what it is above the ordinary model of that depth.
+    """One row a run and layer: its loss, and what it is above the depth-matched baseline.
 
     The last layer is compared with the baseline instead, as means over seeds.
     """
@@ -45,21 +45,21 @@ def losses(connection: style.Connection, where: str) -> style.Table:
             WHERE residual = 'sandwich' AND full_depth AND ({where})
             UNION ALL
             SELECT 'probes', run, NULL FROM setups
-            WHERE residual = 'sandwich' AND setup = 'probes' AND run = lead
+            WHERE residual = 'sandwich' AND setup = 'probes' AND run = representative
         )
         SELECT line, layer, final_loss.loss,
-            CASE WHEN layer = runs.layers THEN coalesce(cost, final_loss.loss - ordinary.loss)
-                ELSE final_loss.loss - ordinary.loss END AS gap
+            CASE WHEN layer = runs.layers THEN coalesce(cost, final_loss.loss - depth_matched.loss)
+                ELSE final_loss.loss - depth_matched.loss END AS gap
         FROM lines JOIN final_loss USING (run) JOIN recipe_runs AS runs USING (run)
-        LEFT JOIN ordinary ON ordinary.residual = 'sandwich' AND ordinary.layers = layer
+        LEFT JOIN depth_matched ON depth_matched.residual = 'sandwich' AND depth_matched.layers = layer
         UNION ALL
-        SELECT 'ordinary', layers, loss, NULL FROM ({style.ORDINARY})
+        SELECT 'depth_matched', layers, loss, NULL FROM ({style.DEPTH_MATCHED})
         ORDER BY ALL"""
     return connection.execute(sql).df()
 
 
 def table(connection: style.Connection, where: str) -> style.Table:
-    """One row a layer: the loss of ordinary models, probes and each run, and RUN_gap."""
+    """One row a layer: the loss of depth-matched baselines, probes and each run, and RUN_gap."""
     rows = losses(connection, where)
     runs = list(shown(connection, where)["run"])
     wide = rows.pivot_table(index="layer", columns="line", values="loss").reindex(columns=[*BEHIND, *runs])
@@ -87,9 +87,8 @@ def draw_lines(
     note: str,
     size: tuple[float, float],
     room: float,
-    floor: float | None = None,
     seeds: bool = False,
-    alone: str = "No run stands beside an ordinary model yet.",
+    alone: str = "No run stands beside a depth-matched baseline yet.",
 ) -> style.Figure:
     """Left the losses of lines, means over seeds, right their gaps.
 
@@ -98,7 +97,6 @@ def draw_lines(
         lines: by line as in `BEHIND`.
         size: of the figure, inches.
         room: for the labels, see `style.layer_ticks`.
-        floor: how far a grey band reaches around a gap of zero.
         seeds: whether single losses are drawn, too.
         alone: what stands to the right without any gap.
     """
@@ -117,7 +115,7 @@ def draw_lines(
             if seeds:
                 dots = {"color": look["color"], "s": 18, "alpha": 0.3, "linewidth": 0}
                 seaborn.scatterplot(known, x="layer", y="loss", ax=left, **dots)
-        if seeds or not gaps.empty:
+        if not gaps.empty:
             style.draw_line(right, gaps, "layer", "gap", **look)
     left.set(title="Loss", ylabel="Final training loss (nats per token)")
     style.layer_ticks(left, rows["layer"], room=room)
@@ -125,12 +123,10 @@ def draw_lines(
     if gaps.empty:
         style.say(right, alone)
     else:
-        if floor:
-            right.axhspan(-floor, floor, color="#bbbbbb", alpha=0.4, linewidth=0)
         right.axhline(0, color="#222222", linewidth=0.8)
-        right.set(title="Minus the ordinary model of that depth", ylabel="Difference (nats per token)")
+        right.set(title="Minus the depth-matched baseline", ylabel="Difference (nats per token)")
         style.layer_ticks(right, rows["layer"])
-        style.difference_scale(right, gaps.min(), gaps.max(), floor)
+        style.difference_scale(right, gaps.min(), gaps.max())
     style.noted(figure, note)
     style.label_lines(left, labels, side="left")
     return figure

@@ -18,7 +18,7 @@ def data(connection: style.Connection) -> style.Table:
     """One row a model, layer and part of it."""
     sql = f"""SELECT label, run, layer, coalesce(sublayer, 'layer') AS part, relative_contribution,
             relative_contribution_p95, cosine, relative_contribution_without_first, cosine_without_first
-        FROM contributions JOIN ({panels.LEADS}) USING (run) WHERE layer > 0
+        FROM contributions JOIN ({panels.MODELS}) USING (run) WHERE layer > 0
         ORDER BY place, layer, list_position(['layer', 'attention', 'mlp'], part)"""
     return connection.execute(sql).df()
 

@@ -23,16 +23,17 @@ EMPTY = {
 ERRORS = {"depth_score": "standard_error", "output_depth_score": "output_standard_error"}
 TOO_LONG = """
     SELECT format('{} {} of {}', label, sum(too_long)::INTEGER, sum(too_long + prompts_read)::INTEGER)
-    FROM group_scores JOIN dissected_runs USING (run) WHERE run = lead
+    FROM group_scores JOIN dissected_runs USING (run) WHERE run = representative
     GROUP BY label, place HAVING sum(too_long) > 0 ORDER BY place
 """
 
 
 def data(connection: style.Connection) -> style.Table:
-    """One row a model, set and group of prompts, from easy to hard; `lead` is the run of the lowest seed."""
-    sql = """SELECT label, scores.run, lead, prompts, prompt_group, difficulty, scores.layers, scores.depth_score,
-            standard_error, scores.output_depth_score, output_standard_error, answered, prompts_read,
-            held_out.depth_score AS held_out_depth_score, held_out.output_depth_score AS held_out_output_depth_score
+    """One row a model, set and group of prompts, from easy to hard; `representative` is the run of the lowest seed."""
+    sql = """SELECT label, scores.run, representative, prompts, prompt_group, difficulty, scores.layers,
+            scores.depth_score, standard_error, scores.output_depth_score, output_standard_error, answered,
+            prompts_read, held_out.depth_score AS held_out_depth_score,
+            held_out.output_depth_score AS held_out_output_depth_score
         FROM group_scores AS scores JOIN dissected_runs USING (run)
         LEFT JOIN (FROM depth_scores WHERE sublayer IS NULL AND stat = 'mean') AS held_out ON held_out.run = scores.run
         WHERE scores.depth_score IS NOT NULL
@@ -60,16 +61,21 @@ def _draw_panel(axes: style.Axes, table: style.Table, shares: bool) -> None:
     groups = list(dict.fromkeys(table["prompt_group"]))
     place = table["prompt_group"].map(groups.index)
     whole = table["layers"] if shares else 1
-    lead = table["run"] == table["lead"]
+    first = table["run"] == table["representative"]
     for column, error in ERRORS.items():
         _, colour, marker, _ = SCORES[column]
         scores = table[column] / whole
         means = scores.groupby(place).mean()
         axes.plot(means.index, means, color=colour, marker=marker, markersize=4, linewidth=1.3)
-        if not lead.all():
+        if not first.all():
             axes.scatter(place, scores, color=colour, s=9, alpha=0.6, linewidth=0)
         bars = {"fmt": "none", "ecolor": colour, "elinewidth": 1, "capsize": 2}
-        axes.errorbar(place[lead], place[lead].map(means), yerr=(table[error] / whole)[lead].fillna(0), **bars)
+        axes.errorbar(
+            place[first],
+            place[first].map(means),
+            yerr=(table[error] / whole)[first].fillna(0),
+            **bars,
+        )
         held_out = (table[f"held_out_{column}"] / whole).mean()  # not a number where none has been taken
         axes.axhline(held_out, color=colour, linestyle="--", linewidth=0.8, zorder=1)
     axes.set_xlim(-0.5, len(groups) - 0.5)

@@ -10,6 +10,7 @@ CAPTION = (
 )
 EMPTY = "No model with separate heads is here yet."
 SEPARATE = "residual = 'sandwich' AND readouts = 'separate' AND standard"
+PLAIN = "SELECT layers, loss FROM depth_matched WHERE residual = 'sandwich' ORDER BY layers"
 LAYERS = f"""
     SELECT layers AS depth, layer, final_loss.loss FROM supervision JOIN final_loss USING (run)
     WHERE {SEPARATE} ORDER BY ALL
@@ -42,7 +43,9 @@ def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
     look = {"hue": "depth", "palette": palette, "marker": "D", "markersize": 5, "markeredgewidth": 0}
     style.draw_line(left, rows, "layer", "loss", estimator=None, **look)
-    plain = connection.execute("SELECT layers, loss FROM ordinary WHERE residual = 'sandwich' ORDER BY layers").df()
+    plain = connection.execute(
+        "SELECT layers, loss FROM depth_matched WHERE residual = 'sandwich' ORDER BY layers"
+    ).df()
     look = style.marked("#222222", "s", 5, 1, ":")
     left.plot(plain["layers"], plain["loss"], zorder=1, label="plain models", **look)
     left.set(title="Loss by layer", xlabel="Layer", ylabel="Final training loss (nats per token)")

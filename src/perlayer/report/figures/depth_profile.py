@@ -24,7 +24,7 @@ def data(connection: style.Connection) -> style.Table:
     """One row a model and layer; `drop_layer` is where its contributions fall most."""
     sql = f"""SELECT label, run, layer, output_effect_all, output_effect_future, kl_lens_final, kl_final_lens,
             top5_overlap, drop_layer, published
-        FROM residual_lens JOIN ({panels.LEADS}) USING (run)
+        FROM residual_lens JOIN ({panels.MODELS}) USING (run)
         LEFT JOIN (FROM output_effects WHERE stat = 'mean' AND sublayer IS NULL) USING (run, layer)
         LEFT JOIN (SELECT run, drop_layer FROM contribution_drops WHERE sublayer IS NULL) USING (run)
         ORDER BY place, layer"""

@@ -31,16 +31,16 @@ SEEDS = """
 
 def data(connection: style.Connection) -> style.Table:
     """One row a setup, design or depth: means of the depth scores, and the layers of its run of the lowest seed."""
-    sql = """SELECT label, lead AS run, layers,
+    sql = """SELECT label, representative AS run, layers,
             avg(value) FILTER (statistic = 'depth_score') AS depth_score,
             avg(value) FILTER (statistic = 'output_depth_score') AS output_depth_score,
-            max(value) FILTER (statistic = 'kl_layer' AND run = lead) AS kl_layer,
-            max(value) FILTER (statistic = 'overlap_layer' AND run = lead) AS overlap_layer,
-            any_value(cosine) FILTER (run = lead) AS cosine_layer,
-            max(value) FILTER (statistic = 'drop_layer' AND run = lead) AS drop_layer
+            max(value) FILTER (statistic = 'kl_layer' AND run = representative) AS kl_layer,
+            max(value) FILTER (statistic = 'overlap_layer' AND run = representative) AS overlap_layer,
+            any_value(cosine) FILTER (run = representative) AS cosine_layer,
+            max(value) FILTER (statistic = 'drop_layer' AND run = representative) AS drop_layer
         FROM depth_statistics JOIN dissected_runs USING (run)
         LEFT JOIN (SELECT run, cosine FROM effective_depths) USING (run)
-        GROUP BY label, lead, layers, place ORDER BY place"""
+        GROUP BY label, representative, layers, place ORDER BY place"""
     return connection.execute(sql).df()
 
 

@@ -25,10 +25,10 @@ OTHER_WAYS = {"skip": ("gives nothing", "#222222", "x"), "mean_ablation": ("give
 
 def data(connection: style.Connection) -> style.Table:
     """One row a model, layer and way; of the published model what its table says."""
-    sql = f"""SELECT label, run, run = lead AS is_lead, layer, way, degradation, low, high, category
+    sql = f"""SELECT label, run, run = representative AS is_representative, layer, way, degradation, low, high, category
         FROM ablations JOIN anatomy_runs USING (run) WHERE sublayer IS NULL
         UNION ALL BY NAME
-        SELECT '{SOURCE}' AS label, NULL AS run, true AS is_lead, substr(layer, 2)::INTEGER + 1 AS layer,
+        SELECT '{SOURCE}' AS label, NULL AS run, true AS is_representative, substr(layer, 2)::INTEGER + 1 AS layer,
             'neighbour_average' AS way, degradation, category
         FROM ({QUESTION.sql("published")}) WHERE (SELECT count(*) FROM ablations) > 0
         ORDER BY label = '{SOURCE}', label <> 'baseline', label, run, layer, way"""
@@ -38,13 +38,13 @@ def data(connection: style.Connection) -> style.Table:
 def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     figure, stacks = panels.stacked(table, table["label"], (1,), height=4.2)
     for mine, (axes,) in stacks:
-        average, shown = mine[mine["way"] == "neighbour_average"], mine[mine["is_lead"]]
-        lead, seeds = average[average["is_lead"]], average[~average["is_lead"]]
+        average, shown = mine[mine["way"] == "neighbour_average"], mine[mine["is_representative"]]
+        representative, seeds = average[average["is_representative"]], average[~average["is_representative"]]
         axes.axhline(0, color="#222222", linewidth=0.8)
         bars = {"fmt": "none", "ecolor": "#555555", "elinewidth": 1, "capsize": 2.5}
-        perplexity_scale.draw_changes(axes, lead.dropna(subset="low"), "layer", **bars)
-        dots = {"color": lead["category"].map(CATEGORIES), "s": 34 if len(lead) <= 12 else 18}
-        axes.scatter(lead["layer"], lead["degradation"], linewidth=0, zorder=3, **dots)
+        perplexity_scale.draw_changes(axes, representative.dropna(subset="low"), "layer", **bars)
+        dots = {"color": representative["category"].map(CATEGORIES), "s": 34 if len(representative) <= 12 else 18}
+        axes.scatter(representative["layer"], representative["degradation"], linewidth=0, zorder=3, **dots)
         axes.scatter(seeds["layer"] + 0.22, seeds["degradation"], color="#777777", s=9, alpha=0.7, linewidth=0)
         for way, (_, colour, marker) in OTHER_WAYS.items():
             rows = shown[shown["way"] == way]

@@ -25,7 +25,7 @@ def data(connection: style.Connection) -> style.Table:
     sql = f"""SELECT label, run, kind, strength, list(DISTINCT layer ORDER BY layer)::VARCHAR AS layers,
             100 * (exp(avg(in_nats(degradation))) - 1) AS degradation, 100 * (exp(avg(in_nats(low))) - 1) AS low,
             100 * (exp(avg(in_nats(high))) - 1) AS high
-        FROM manipulations JOIN ({perplexity_scale.LEADS}) AS leads USING (run)
+        FROM manipulations JOIN ({perplexity_scale.MODELS}) USING (run)
         GROUP BY label, place, run, kind, strength
         ORDER BY place, list_position(manipulation_kinds(), kind), kind, strength"""
     return connection.execute(sql).df()

@@ -9,7 +9,7 @@ CAPTION = (
     "Separate heads with the same weight at every layer (orange) or weights that rise with depth and have that mean "
     "(purple), without (solid) and with gradient surgery (dashed): at every token and layer the part of the readout's "
     "gradient that opposes the gradient from above is dropped. In black separate heads at weight 1, in grey probes and "
-    f"ordinary models. {by_layer.PANELS}"
+    f"depth-matched baselines. {by_layer.PANELS}"
 )
 EMPTY = "No run with separate heads is here yet."
 RUNS = """readouts = 'separate' AND schedule = 'constant' AND reach = 'all below' AND layer_dropout = 'none'
@@ -19,7 +19,7 @@ RUNS = """readouts = 'separate' AND schedule = 'constant' AND reach = 'all below
 
 
 def data(connection: style.Connection) -> style.Table:
-    """One row a layer: the loss of ordinary models, probes and each run, and RUN_gap."""
+    """One row a layer: the loss of depth-matched baselines, probes and each run, and RUN_gap."""
     return by_layer.table(connection, RUNS)
 
 
@@ -27,9 +27,9 @@ def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     return by_layer.draw(connection, RUNS, _look, EMPTY)
 
 
-def _look(way: Any) -> tuple[str, str, str, str]:
-    shape, weight = way.weighting.split()
+def _look(run: Any) -> tuple[str, str, str, str]:
+    shape, weight = run.weighting.split()
     words, colour, markers = ("rising, mean", "#AA4499", "ov") if shape == "linear" else ("uniform", "#D55E00", "Ds")
-    cut = way.surgery != "none"
+    cut = run.surgery != "none"
     label = f"{words} {weight}{', surgery' if cut else ''}"
-    return label, "#222222" if way.standard else colour, markers[cut], "--" if cut else "-"
+    return label, "#222222" if run.standard else colour, markers[cut], "--" if cut else "-"

@@ -5,7 +5,7 @@ from perlayer.report.figures import style
 TITLE = "The noise floor beside the effects"
 CAPTION = (
     "Grey: greatest minus least final training loss among plain runs that differ in nothing but seed or EMA, read by "
-    "probes below the last layer. Lines: how far each setup ends from an ordinary model of the layer's depth, at the "
+    "probes below the last layer. Lines: how far each setup ends from the depth-matched baseline, at the "
     "last layer from the baseline, as a mean over seeds; hollow markers are below it, and markers on the lower edge "
     "are smaller still. Two runs that differ by less than the grey may do so by chance; claims are judged by intervals."
 )

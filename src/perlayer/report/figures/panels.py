@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from perlayer.report.figures import style
 
 # Of each setup, design and depth the run of the lowest seed, and the published models.
-LEADS = "SELECT run, label, place, layers, setup = 'published' AS published FROM dissected_runs WHERE run = lead"
+MODELS = """
+    SELECT run, label, place, layers, setup = 'published' AS published FROM dissected_runs WHERE run = representative
+"""
 UNDISSECTED = "No finished model has shown yet how it uses its depth."
 PARTS = {
     "layer": ("whole layer", "#bbbbbb", "s"),

@@ -5,7 +5,7 @@ from typing import Any
 from perlayer.report.figures import panels, style
 
 # Of each setup, design and depth the run of the lowest seed.
-LEADS = "SELECT run, label, place, layers FROM anatomy_runs WHERE run = lead"
+MODELS = "SELECT run, label, place, layers FROM anatomy_runs WHERE run = representative"
 UNMEASURED = "No finished model has been dissected by anatomy yet."
 # Three kinds of attention's matrices beside its output, and the MLP's three.
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

@@ -15,7 +15,7 @@ EMPTY = {"anatomy_runs": "No layer has been trained back yet.", "": perplexity_s
 def data(connection: style.Connection) -> style.Table:
     """One row a model and layer, with the rank correlation of the model."""
     sql = f"""SELECT label, run, layer, degradation AS importance, steps, recovered, perturbation, remaining, rho
-        FROM recoveries JOIN ({perplexity_scale.LEADS}) USING (run)
+        FROM recoveries JOIN ({perplexity_scale.MODELS}) USING (run)
         LEFT JOIN (SELECT run, layer, degradation FROM ablations WHERE way = 'neighbour_average') USING (run, layer)
         LEFT JOIN recovery_orders USING (run)
         ORDER BY place, layer"""

@@ -18,7 +18,7 @@ ABREAST = 2  # models side by side
 def data(connection: style.Connection) -> style.Table:
     """One row a model, skipped layer and later layer."""
     sql = f"""SELECT label, run, layer, later_layer, effect_all, effect_future, local_effect_all, local_effect_future
-        FROM skip_effects JOIN ({panels.LEADS}) USING (run) WHERE stat = 'mean' AND sublayer IS NULL
+        FROM skip_effects JOIN ({panels.MODELS}) USING (run) WHERE stat = 'mean' AND sublayer IS NULL
         ORDER BY place, layer, later_layer"""
     return connection.execute(sql).df()
 

@@ -26,7 +26,7 @@ else:  # names for annotations, which import nothing
 
 # Colours of Okabe and Ito, which colour-blind readers tell apart; markers for print without colour.
 SETUPS = {
-    "ordinary": ("ordinary models", "#222222", "s"),
+    "depth_matched": ("depth-matched baselines", "#222222", "s"),
     "baseline": ("baseline", "#222222", "s"),
     "probes": ("probes", "#0072B2", "o"),
     "separate": ("separate heads", "#D55E00", "D"),
@@ -44,10 +44,10 @@ READINGS = {
 PNG_DPI = 160
 
 # The runs that the figures show: the recipe's own design and depth, without algorithms.
-SETUP_RUNS = "SELECT run, lead, seed, ema, layers, setup FROM setups WHERE residual = 'sandwich'"
-# Ordinary models of the depth of every layer that the recipe has.
-ORDINARY = """
-    SELECT run, layers, loss FROM ordinary
+SETUP_RUNS = "SELECT run, representative, seed, ema, layers, setup FROM setups WHERE residual = 'sandwich'"
+# Depth-matched baselines of every layer that the recipe has.
+DEPTH_MATCHED = """
+    SELECT run, layers, loss FROM depth_matched
     WHERE residual = 'sandwich' AND layers <= (SELECT max(layers) FROM recipe_runs WHERE full_depth)
 """
 # Means over the 50 steps that end at each, from step 100; shorter in proportion on runs under 1000 steps.
@@ -64,12 +64,12 @@ SMOOTH = """
     )
     WHERE step >= greatest(width, first) AND (step = steps OR step % greatest(1, steps // 200) = 0)
 """
-# Every setup's lead run against the ordinary model of each layer's depth; the last layer as a mean over seeds.
+# Every setup's representative run against the depth-matched baseline; the last layer as a mean over seeds.
 EFFECTS = f"""
     SELECT setup, gap.layer, CASE WHEN gap.layer = layers THEN coalesce(cost, gap) ELSE gap END AS gap
     FROM gap JOIN ({SETUP_RUNS}) AS setups USING (run)
     LEFT JOIN costs ON costs.run = gap.run
-    WHERE gap.run = lead AND setup <> 'baseline'
+    WHERE gap.run = representative AND setup <> 'baseline'
     ORDER BY ALL
 """
 # Those of these runs that are not here, and of each residual design the runs, plain or with separate heads.
@@ -258,11 +258,10 @@ def some(places: Iterable[float], most: int) -> list[int]:
     return places[:: -(-len(places) // most)]
 
 
-def difference_scale(axes: Axes, least: float, greatest: float, floor: float | None = None) -> None:
-    """A y axis that shows small differences and large ones of both signs: linear near 0, logarithmic beyond."""
+def difference_scale(axes: Axes, least: float, greatest: float, linear: float = 0.01) -> None:
+    """A y axis that shows small differences and large ones of both signs: up to `linear` it is, beyond logarithmic."""
     from matplotlib.ticker import SymmetricalLogLocator
 
-    linear = max(floor or 0.0, 0.01)
     axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
     axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear, subs=[1, 2, 5]))
     signed_ticks(axes)

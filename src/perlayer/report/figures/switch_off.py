@@ -59,19 +59,19 @@ def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     whole, early = _differences(connection, style.SMOOTH), _differences(connection, EARLY)
     if whole.empty:
         return style.empty_figure(EMPTY)
-    ways = by_layer.shown(connection, RUNS).set_index("run").loc[list(dict.fromkeys(whole["run"]))]
-    ways = ways.sort_values(["ends", "schedule"], na_position="first")
-    colours = dict.fromkeys(ways.index, style.SETUPS["shared"][1])
-    colours |= dict(zip(ways.index[ways["ends"].notna()], COLOURS * len(ways)))
+    groups = by_layer.shown(connection, RUNS).set_index("run").loc[list(dict.fromkeys(whole["run"]))]
+    groups = groups.sort_values(["ends", "schedule"], na_position="first")
+    colours = dict.fromkeys(groups.index, style.SETUPS["shared"][1])
+    colours |= dict(zip(groups.index[groups["ends"].notna()], COLOURS * len(groups)))
     figure = style.new_figure(10.5, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.2])
-    look = {"y": "difference", "hue": "run", "hue_order": list(ways.index), "palette": colours}
+    look = {"y": "difference", "hue": "run", "hue_order": list(groups.index), "palette": colours}
     for axes, rows, x in ((left, early, "step"), (right, whole, "tokens")):
         axes.axhline(0, color="#222222", linewidth=0.8)
         if not rows.empty:  # a tenth of a few steps
             style.draw_line(axes, rows, x, units="seed", estimator=None, linewidth=0.8, alpha=0.35, **look)
             style.draw_line(axes, rows, x, linewidth=1.8, **look)
-    for run, ends in ways["ends"].dropna().items():
+    for run, ends in groups["ends"].dropna().items():
         left.axvline(int(ends), color=colours[run], linewidth=1, linestyle=":")
     left.set(title="The first tenth", xlabel="Update", ylabel="Minus the baseline (nats per token)")
     right.set(title="All of the training", ylabel="")
@@ -79,11 +79,11 @@ def draw(table: style.Table, connection: style.Connection) -> style.Figure:
     style.noted(figure, by_layer.absent(connection, RUNS))
     ends = whole.groupby(["run", "seed"])["difference"].last().groupby("run").mean()
     last = whole["tokens"].max()
-    style.label_lines(right, [(last, end, _words(ways.loc[run]), colours[run]) for run, end in ends.items()])
+    style.label_lines(right, [(last, end, _words(groups.loc[run]), colours[run]) for run, end in ends.items()])
     return figure
 
 
-def _words(way: style.Table) -> str:
-    if way["schedule"] == "constant":
+def _words(group: style.Table) -> str:
+    if group["schedule"] == "constant":
         return "on throughout"
-    return f"{'off after' if way['schedule'].startswith('off ') else 'to zero by'} step {way['ends']:g}"
+    return f"{'off after' if group['schedule'].startswith('off ') else 'to zero by'} step {group['ends']:g}"

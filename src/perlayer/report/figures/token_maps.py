@@ -23,7 +23,8 @@ def token_rows(connection: style.Connection, column: str) -> style.Table:
         column: erasure or attribution.
     """
     sql = f"""WITH models AS (
-            SELECT run, label, place FROM dissected_runs WHERE run = lead AND full_depth AND residual = 'sandwich'
+            SELECT run, label, place FROM dissected_runs
+            WHERE run = representative AND full_depth AND residual = 'sandwich'
         ),
         chosen AS (
             SELECT text FROM token_effects JOIN models USING (run) WHERE {column} <> 0

@@ -23,10 +23,10 @@ def data(connection: style.Connection) -> style.Table:
     """One row a model, layer and kind of matrix; and one a model and number of replaced layers."""
     sql = f"""SELECT * EXCLUDE (place) FROM (
             SELECT place, label, run, layer, matrix, r2, initial, shuffled, entries_alone
-            FROM predictability JOIN ({perplexity_scale.LEADS}) USING (run)
+            FROM predictability JOIN ({perplexity_scale.MODELS}) USING (run)
             UNION ALL BY NAME
             SELECT place, label, run, layer, replaced, degradation, low, high
-            FROM replacements JOIN ({perplexity_scale.LEADS}) USING (run)
+            FROM replacements JOIN ({perplexity_scale.MODELS}) USING (run)
         ) ORDER BY place, replaced NULLS FIRST, list_position(matrices(), matrix), layer"""
     return connection.execute(sql).df()
 

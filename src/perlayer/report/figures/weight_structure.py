@@ -23,10 +23,10 @@ def data(connection: style.Connection) -> style.Table:
     """One row a model, layer and kind of matrix; and one a model, kind of matrix and number of components."""
     sql = f"""SELECT * EXCLUDE (place) FROM (
             SELECT place, label, run, layer, matrix, correlation, initial, independent, excess
-            FROM delta_correlations JOIN ({perplexity_scale.LEADS}) USING (run)
+            FROM delta_correlations JOIN ({perplexity_scale.MODELS}) USING (run)
             UNION ALL BY NAME
             SELECT place, label, run, matrix, components, explained, initial, independent, excess
-            FROM weight_components JOIN ({perplexity_scale.LEADS}) USING (run)
+            FROM weight_components JOIN ({perplexity_scale.MODELS}) USING (run)
         ) ORDER BY place, components NULLS FIRST, list_position(matrices(), matrix), layer"""
     return connection.execute(sql).df()
 

@@ -14,7 +14,7 @@ shown AS (
     UNION ALL
     SELECT part, NULL, 'published', run, false, layers, run, NULL FROM models WHERE run NOT IN (SELECT run FROM runs)
 )
-SELECT *, first_value(run) OVER (PARTITION BY part, label ORDER BY seed) AS lead,
+SELECT *, first_value(run) OVER (PARTITION BY part, label ORDER BY seed) AS representative,
     dense_rank() OVER (PARTITION BY part ORDER BY setup = 'published', NOT full_depth, layers, design_place(residual), residual,
         list_position(['baseline', 'separate', 'shared', 'shared_stop_gradient'], setup), label) AS place
 FROM shown;
@@ -26,5 +26,5 @@ COMMENT ON COLUMN dissected_models.label IS 'As in runs; the name of a published
 COMMENT ON COLUMN dissected_models.full_depth IS 'Whether that is the depth of the recipe; false for a published model';
 COMMENT ON COLUMN dissected_models.run IS 'The run, or the published model';
 COMMENT ON COLUMN dissected_models.seed IS 'The seed of its initial weights; null for a published model';
-COMMENT ON COLUMN dissected_models.lead IS 'The run of the lowest seed of that label';
+COMMENT ON COLUMN dissected_models.representative IS 'The run of the lowest seed of that label';
 COMMENT ON COLUMN dissected_models.place IS 'Its place among those that are shown, from 1; published models come last';

@@ -13,7 +13,7 @@ JOIN recipe_runs AS runs ON runs.seed_group = costs.run AND present AND counts
 LEFT JOIN below ON below.run = costs.run
 WHERE weighting IS NOT NULL
 QUALIFY row_number() OVER (PARTITION BY costs.run ORDER BY seed, runs.run) = 1;
-COMMENT ON VIEW supervision IS 'What every way to supervise shallow layers costs the last layer, a row a group of runs: means over seeds';
+COMMENT ON VIEW supervision IS 'What every supervision of shallow layers costs the last layer, a row a group of runs: means over seeds';
 COMMENT ON COLUMN supervision.run IS 'The group, named after its run of the lowest seed';
 COMMENT ON COLUMN supervision.measured_on IS 'By which loss of the last layer: train, or held out where layers are dropped in training';
 COMMENT ON COLUMN supervision.seeds IS 'How many seeds it has';
