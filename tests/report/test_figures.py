@@ -362,3 +362,12 @@ def test_retraining_without_any_change_or_noise_can_be_drawn(gather, monkeypatch
 @pytest.mark.parametrize("module", FIGURES.values(), ids=FIGURES)
 def test_captions_and_titles_are_sentences(module):
     assert module.CAPTION.endswith(".") and "  " not in module.CAPTION and not module.TITLE.endswith(".")
+
+
+def test_the_layout_of_figures_within_a_figure_is_rounded(tmp_path):
+    figure = style.new_figure(4, 4)
+    for part in figure.subfigures(2, 1, height_ratios=[2, 1]):
+        part.subplots()
+    style.save(figure, pd.DataFrame(), tmp_path, "figure")
+    edges = [part.bbox_relative.get_points() for part in figure.subfigs]
+    assert all((points == points.round(6)).all() for points in edges)  # else they end in what the solver left

@@ -78,7 +78,7 @@ def draw(
     for run in runs.itertuples():
         label, colour, marker, dashes = look(run)
         lines[run.run] = (label, colour, style.marked(colour, marker, 5.5, 1.2, dashes))
-    return draw_lines(losses(connection, where), lines, absent(connection, where), (10.5, 5), room=0.42)
+    return draw_lines(losses(connection, where), lines, absent(connection, where), (10.5, 5), room=0.45)
 
 
 def draw_lines(

@@ -40,6 +40,6 @@ def draw(table: style.Table, connection: style.Connection) -> style.Figure:
         label, colour, marker = style.SETUPS[setup]
         dashes = ":" if setup == "depth_matched" else "-"
         lines[setup] = (label, colour, style.marked(colour, marker, 5.5, 1.2, dashes))
-    look = {"size": (10, 4.6), "room": 0.4, "seeds": True}
+    look = {"size": (10, 4.6), "room": 0.46, "seeds": True}
     note, alone = style.absent(connection, style.ABSENT), "No setup stands beside a depth-matched baseline yet."
     return by_layer.draw_lines(pd.concat(rows), lines, note, alone=alone, **look)

@@ -78,6 +78,6 @@ def _name_dashes(axes: style.Axes, depth_matched: style.Table, palette: dict) ->
     visible = depth_matched[depth_matched["layer"] == depth_matched["layer"].min()]
     point = visible.iloc[len(visible) // 4]
     layer = point["layer"]
-    text = f"baseline of\n{layer} layer{'' if layer == 1 else 's'}"
+    text = f"depth-matched\nbaseline,\n{layer} layer{'' if layer == 1 else 's'}"
     words = {"ha": "right", "va": "top", "color": palette[layer]}
     style.write(axes, text, (point["backbone_flops"], point["loss"]), (-6, -6), **words)

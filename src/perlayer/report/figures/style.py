@@ -412,7 +412,7 @@ def save(figure: Figure, data: Table, folder: Path, name: str) -> None:
 
 
 def _settle(figure: Figure) -> None:
-    """Keep the axes where the layout puts them, to a millionth of the figure.
+    """Keep the axes, and figures within the figure, where the layout puts them, to a millionth of the figure.
 
     Else every file asks for the layout anew, and with many axes the last digits of its solver differ from time to time,
     and the names of clip paths with them.
@@ -423,5 +423,7 @@ def _settle(figure: Figure) -> None:
         figure.set_dpi(PNG_DPI)  # where letters are as wide as there
         engine.execute(figure)
     figure.set_layout_engine("none")
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(part.bbox_relative.get_points().round(6))
     for axes in figure.axes:
         axes.set_position(Bbox(axes.get_position().get_points().round(6)))
