@@ -33,7 +33,9 @@ def run(function):
             signal.signal(number, signal.default_int_handler)
     from perlayer import stage
 
-    status = stage.run(function, Path(sys.argv[0]).stem, sys.argv[1:])
+    name = Path(sys.argv[0]).stem
+    stage.listen(name)
+    status = stage.run(function, name, sys.argv[1:])
     # Python ends with a search for garbage among all that was imported: over a second after training, and for nothing.
     gc.freeze()
     sys.exit(status)

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -159,6 +160,40 @@ def test_the_code_of_a_stage_is_its_scripts_and_what_it_has_loaded(project):
     assert code["stages/toy.py"] == code_hash(script)
     modules = {Path(path).name for path in set(code) - {"stages/toy.py", "stages/_run.py"}}
     assert modules >= {"__init__.py", "errors.py", "lifetimes.py", "loaded_code.py", "params.py", "stage.py"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("native", [True, False])
+def test_a_signal_ends_a_stage_that_is_in_a_native_call(number, native):
+    """PBKDF2 of OpenSSL stands for one: of 10**9 rounds it takes minutes, and lets other threads run."""
+    stages = str(Path(__file__).parents[1] / "stages")
+    call = "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)" if native else "time.sleep(600)"
+    script = f"""
+import hashlib, signal, sys, time
+for number in (signal.SIGINT, signal.SIGTERM):  # which tests that run in the background ignore
+    signal.signal(number, signal.default_int_handler)
+sys.path.insert(0, {stages!r})
+sys.argv[0] = "toy.py"
+from _run import run
+from perlayer import lifetimes
+lifetimes.DEAF = 0.5
+
+def toy(params):
+    print("begun", flush=True)
+    {call}
+
+run(toy)
+"""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script], text=True, **pipes) as process:
+        assert process.stdout.readline() == "begun\n", process.stderr.read()
+        time.sleep(0.2)  # until it is in the call
+        process.send_signal(number)
+        try:
+            said = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert (process.returncode, *said) == (130, "", "toy: interrupted\n")
 
 
 def test_the_second_of_two_at_once_waits_for_the_first(project, capfd):

@@ -13,13 +13,14 @@ import sys
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import resource_tracker
 from pathlib import Path
 
 ENDS_WITH = "ENDS_WITH"  # environment variable: the id of the process with which this one is to end
 PR_SET_PDEATHSIG = 1  # of Linux's prctl
 HELD = ".held"  # how the names of temporary folders end
+DEAF = 5.0  # seconds for which a native call may keep Python from hearing that it is to end
 
 
 def tied(*command: str) -> list[str]:
@@ -85,6 +86,30 @@ def _end_with(process: int) -> None:
     def wait() -> None:
         select.select([ended], [], [])
         os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def end_though_deaf(end: Callable[[], None]) -> None:
+    """Call `end`, in a thread, when a native call keeps this process from the KeyboardInterrupt that a signal asks for.
+
+    Python's handlers run in the main thread, between its own instructions. Where a signal has another handler, it is a
+    wish for which there is time.
+    """
+    heard = threading.Event()
+    signal.signal(signal.SIGURG, lambda *_: heard.set())  # which nobody sends: it comes after those of lower numbers
+    asked, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+
+    def wait() -> None:
+        while True:
+            if signal.getsignal(os.read(asked, 1)[0]) is signal.default_int_handler:
+                heard.clear()
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGURG)
+                if not heard.wait(DEAF):
+                    end()
 
     threading.Thread(target=wait, daemon=True).start()
 

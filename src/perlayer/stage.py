@@ -16,7 +16,7 @@ from pathlib import Path
 from perlayer import params
 from perlayer.code_hash import code_hash
 from perlayer.errors import UserError, is_interruption, shortened
-from perlayer.lifetimes import alone, end_with_starter, own_temporary_folder
+from perlayer.lifetimes import alone, end_though_deaf, end_with_starter, own_temporary_folder
 from perlayer.loaded_code import loaded_files
 from perlayer.provenance import declared, record
 from perlayer.store import require_writable
@@ -75,17 +75,22 @@ def run(function: Callable[..., None], name: str, arguments: Sequence[str]) -> i
         return _fail(f"error: {error.path}: the system cannot load it: {error}")
     except (MemoryError, RuntimeError) as error:
         if is_interruption(error):
-            return _fail(f"{name}: interrupted", status=130)
+            return _interrupted(name)
         if "RANK" in os.environ and any(name in str(error) for name in CONNECTIONS):
             return _fail(f"error: another of the training processes has ended: {str(error).splitlines()[0]}")
         if isinstance(error, RuntimeError) and NO_MEMORY not in str(error):
             raise
         return _fail("error: there is not as much memory as this takes, or a limit is set (ulimit -v)")
     except KeyboardInterrupt:
-        return _fail(f"{name}: interrupted", status=130)
+        return _interrupted(name)
     if _rank() == 0:
         _write_timing(stage, start, time.perf_counter() - clock, choices["size"])
     return 0
+
+
+def listen(name: str) -> None:
+    """Have a signal end this process, which runs the stage `name` and nothing else, though a native call is at work."""
+    end_though_deaf(lambda: os._exit(_interrupted(name)))
 
 
 def describe(error: OSError) -> str:
@@ -95,6 +100,10 @@ def describe(error: OSError) -> str:
     if error.strerror:
         return f"{error.strerror} (working in {os.getcwd()})"
     return str(error) or type(error).__name__
+
+
+def _interrupted(name: str) -> int:
+    return _fail(f"{name}: interrupted", status=130)
 
 
 def _fail(message: str, status: int = 1) -> int:

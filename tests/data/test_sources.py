@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import duckdb
 import fsspec
@@ -102,6 +104,61 @@ def test_remote_text_files_are_documents_in_the_order_of_their_names(memory):
 def test_a_remote_address_without_a_file_is_named(memory):
     assert error("memory://corpus/*.jsonl").startswith("corpus memory://corpus/*.jsonl: no file matches")
     assert error("memory://corpus/a.jsonl").startswith("corpus memory://corpus/a.jsonl: no file matches")
+
+
+class CompressingServer(BaseHTTPRequestHandler):
+    """Compresses whole files, whatever is asked for, and tells their compressed size; parts come as they are."""
+
+    bodies = {}
+
+    def do_GET(self):
+        body = self.bodies[self.path]
+        part, whole = self.headers.get("Range"), gzip.compress(body)
+        if part and self.command == "GET":
+            start, end = map(int, part.removeprefix("bytes=").split("-"))
+            whole = body[start : end + 1]
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{start + len(whole) - 1}/{len(body)}")
+        else:
+            self.send_response(200)
+            self.send_header("Accept-Ranges", "bytes")
+            if self.command == "GET":
+                self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(whole)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(whole[: len(whole) // 2] if self.path.startswith("/cut") else whole)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def web():
+    with ThreadingHTTPServer(("127.0.0.1", 0), CompressingServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("name, make", [("t.csv", as_csv), ("t.jsonl", as_jsonl), ("t.parquet", as_parquet)])
+def test_a_table_of_a_web_server_that_compresses_is_read_to_its_end(web, name, make):
+    texts = [f"row {number} of a table" for number in range(1000)]
+    CompressingServer.bodies[f"/{name}"] = make(texts)
+    assert read(f"{web}/{name}") == texts
+
+
+def test_a_text_of_a_web_server_that_compresses_is_read_to_its_end(web):
+    text = "one line of a document\n" * 1000
+    CompressingServer.bodies["/t.txt"] = text.encode()
+    assert read(f"{web}/t.txt") == [text]
+
+
+def test_a_text_that_a_web_server_sends_in_part_is_named(web):
+    CompressingServer.bodies["/cut.txt"] = b"one line of a document\n" * 1000
+    assert error(f"{web}/cut.txt").startswith(f"{web}/cut.txt: cannot be read: ")
 
 
 def test_an_unknown_protocol_is_named():

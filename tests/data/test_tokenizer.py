@@ -1,5 +1,6 @@
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from perlayer.data.tokenizer import (
     BYTE_LEVEL,
     EOS,
     EVERY_BYTE,
+    LONGEST_WORD,
     load_published_tokenizer,
     load_tokenizer,
     spread,
@@ -60,6 +62,15 @@ def test_a_text_too_small_leaves_the_last_ids_without_a_token():
     small = train_tokenizer([["abab"]], 1000)
     assert 258 < small.size < 270
     assert small.bytes_per_token(1000).shape == (1000,)
+
+
+def test_a_long_word_is_learned_from_in_parts_and_encoded_whole():
+    word = "".join(random.Random(0).choices("ACGT", k=20 * LONGEST_WORD))
+    parts = [word[start : start + LONGEST_WORD] for start in range(0, len(word), LONGEST_WORD)]
+    assert train_tokenizer([[word]], 400).backend.to_str() == train_tokenizer([parts], 400).backend.to_str()
+    repeated = train_tokenizer([["ab" * 10 * LONGEST_WORD]], 400)
+    assert max(map(len, repeated.pieces)) == LONGEST_WORD
+    assert repeated.backend.pre_tokenizer.pre_tokenize_str(word) == [(word, (0, len(word)))]
 
 
 def test_the_number_of_cores_changes_nothing(corpus, tmp_path):

@@ -144,3 +144,13 @@ def test_a_long_compilation_is_said(tmp_path, capsys, monkeypatch):
     layer = _CompiledLayer(compiles, tmp_path)
     assert layer(3) == 3 and "compiling a layer" in said[0]
     assert layer(4) == 4 and capsys.readouterr().err == ""
+
+
+def test_kernels_of_another_cpu_lie_elsewhere(tmp_path, monkeypatch):
+    cpu = tmp_path / "cpuinfo"
+    monkeypatch.setattr(compilation, "CPUINFO", cpu)
+    names = []
+    for flags, clock in (("sse avx2", 2600), ("sse avx2", 3100), ("sse avx2 avx512f", 2600)):
+        cpu.write_text(f"processor\t: 0\nflags\t\t: {flags}\ncpu MHz\t\t: {clock}\n\nprocessor\t: 1\n")
+        names.append(compilation._cpu())
+    assert names[0] == names[1] != names[2]

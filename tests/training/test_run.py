@@ -6,6 +6,8 @@ import math
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -310,8 +312,31 @@ def test_processes_that_cannot_meet_say_so_in_one_line(error, machine, monkeypat
         raise error
 
     monkeypatch.setattr(session.dist, "initialize_dist", fails)
+    monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UserError, match=r"cannot meet at MASTER_ADDR: timed out \(nowhere, 29500\)$"):
         session.begin(machine)
+
+
+def test_one_process_needs_no_network_interface(machine):
+    """A network namespace of its own has no interface that is up, not even the loopback."""
+    alone = ["unshare", "--map-root-user", "--net"]
+    if shutil.which("unshare") is None or subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("the system gives no namespaces")
+    script = f"""
+import torch
+from composer.utils import dist
+from perlayer.environment import Machine
+from perlayer.training.session import begin
+begin({machine!r})
+dist.initialize_dist("cpu")  # as Composer's trainer does
+mine = torch.arange(3.0)
+dist.all_reduce(mine)
+assert mine.tolist() == [0, 1, 2] and dist.all_gather_object("mine") == ["mine"]
+assert [part.tolist() for part in dist.all_gather(mine)] == [[0, 1, 2]]
+dist.barrier()
+"""
+    said = subprocess.run([*alone, sys.executable, "-c", script], capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
 
 
 @pytest.mark.parametrize("place", ["loss", "update", "validation"])
@@ -403,8 +428,8 @@ def test_a_compiled_run_trains_like_an_eager_one(tmp_path, finished, shards, rec
     monkeypatch.setattr(compilation, "KERNELS", tmp_path / "kernels")
     some = dataclasses.replace(machine, compile="on")
     train(run_of(), recipe, shards, tmp_path / "models", tmp_path / "metrics", some)
-    assert list((tmp_path / "kernels").glob("threads-1/**/*.so"))
-    (header,) = (tmp_path / "kernels").glob("threads-1/**/*.h")
+    assert list((tmp_path / "kernels").glob("threads-1-*/**/*.so"))
+    (header,) = (tmp_path / "kernels").glob("threads-1-*/**/*.h")
     assert Path(f"{header}.gch").exists() == (shutil.which("g++") is not None)
     eager, compiled = (
         parquet.read_table(folder / "metrics/separate/layers.parquet").to_pandas() for folder in (finished, tmp_path)

@@ -16,6 +16,7 @@ import gzip
 import io
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -35,6 +36,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 LONGEST_ROW = 16 * 2**20
 LONGEST_TEXT = 2**30
 ROWS_AT_ONCE = 256  # of parquet
+SILENCE = 300.0  # seconds that a web server may send nothing
 
 # What a text of another encoding begins with; the one of UTF-32 may begin as that of UTF-16.
 MARKS = {
@@ -60,13 +62,26 @@ class File:
         Raises:
             EOFError, OSError: while reading, too, if the file is not whole.
         """
-        with open(self.name, "rb") if self.filesystem is None else self.filesystem.open(self.name, "rb") as raw:
+        with self._raw() as raw:
             if self.compression is not None:
                 if not raw.read(1):
                     raise EOFError(f"expected {self.compression} data, found no byte")
                 raw.seek(0)
             with _decompressed(raw, self.compression) as stream:
                 yield stream
+
+    def _raw(self) -> IO[bytes]:
+        if self.filesystem is None:
+            return open(self.name, "rb")
+        if "https" not in self.filesystem.protocol:
+            return self.filesystem.open(self.name, "rb")
+        # By one GET to its end: what servers say of a size is often that of the compressed bytes.
+        with contextlib.ExitStack() as unless_read:
+            whole = unless_read.enter_context(tempfile.TemporaryFile())
+            self.filesystem.get_file(self.name, whole)
+            unless_read.pop_all()
+        whole.seek(0)
+        return whole
 
 
 def _decompressed(raw: IO[bytes], compression: str | None) -> IO[bytes]:
@@ -173,13 +188,21 @@ def _remote_names(url: str) -> tuple[Any, list[str]]:
     import fsspec
 
     try:
-        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem, path = fsspec.core.url_to_fs(url, **_options(url))
         found = [path] if not glob.has_magic(path) else filesystem.glob(path)
         if found == [path] and not filesystem.isfile(path):
             found = []
         return filesystem, [filesystem.unstrip_protocol(name) for name in found]
     except Exception as error:  # every file system raises errors of its own kind
         raise UserError(f"corpus {url}: cannot be listed: {_one_line(error)}") from None
+
+
+def _options(url: str) -> dict[str, Any]:
+    if not url.startswith(("http://", "https://")):
+        return {}
+    import aiohttp
+
+    return {"timeout": aiohttp.ClientTimeout(sock_read=SILENCE)}  # or a file may take five minutes, however large
 
 
 def _read_text(stream: IO[bytes], text_column: str) -> Iterator[str]:

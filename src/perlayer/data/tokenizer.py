@@ -27,6 +27,8 @@ USUAL_NAMES = ((BOS, EOS), ("<s>", "</s>"), ("<bos>", "<eos>"), ("<|endoftext|>"
 
 # BPE counts the words of at most this much text, so that its memory is bounded for any corpus.
 TRAINING_BYTES = 2**30
+# And learns from words cut to this many bytes, as its time goes with the square of their length (base64, genomes).
+LONGEST_WORD = 256
 
 # Classes of transformers that begin a text as `add_bos_token` says, True where it is absent, whatever template
 # tokenizer.json holds; the others begin it by that template.
@@ -148,7 +150,8 @@ def train_tokenizer(texts: Iterable[list[str]], vocab_size: int) -> Tokenizer:
     from tokenizers import decoders, models, pre_tokenizers, trainers
 
     backend = Backend(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.FixedLength(LONGEST_WORD)])
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
@@ -157,6 +160,7 @@ def train_tokenizer(texts: Iterable[list[str]], vocab_size: int) -> Tokenizer:
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
+    backend.pre_tokenizer = words
     return _tokenizer(backend, BOS, EOS, "the trained tokenizer")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib
 import io
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -31,6 +33,8 @@ from perlayer.lifetimes import is_held
 from perlayer.model.decoder import Decoder
 
 KERNELS = Path(".perlayer/kernels")
+CPUINFO = Path("/proc/cpuinfo")
+DEFINES_CPU = ("vendor_id", "cpu family", "model", "flags", "CPU ", "Features")  # of x86 and of ARM
 COMPILERS = ("g++", "clang++", "c++")
 C_COMPILERS = ("gcc", "clang")  # for the kernels of a GPU
 BUILDING = "_CxxBuild"  # how torch ends the name of a folder that is there while it builds the kernel of that name
@@ -69,12 +73,12 @@ def _works(compiler: str) -> bool:
 def compiled_layer(decoder: Decoder) -> Callable:
     """`decoder.run_layer`, compiled at its first call; the kernels stay in .perlayer/kernels for later runs.
 
-    Kernels hold the number of threads that they were compiled for, so each number has a folder of its own.
+    Kernels hold the number of threads and the CPU that they were compiled for, so each pair has a folder of its own.
 
     Raises:
         UserError: the path of the folder is none that C++ can include headers from.
     """
-    folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}"
+    folder = KERNELS.absolute() / f"threads-{torch.get_num_threads()}-{_cpu()}"
     if set('"\n') & set(str(folder)):
         raise UserError(
             f"{folder}: expected a path without quotation marks and line breaks, which C++ cannot include headers "
@@ -96,6 +100,15 @@ def compiled_layer(decoder: Decoder) -> Callable:
         with contextlib.suppress(OSError, InvalidCxxCompiler):  # what is wrong will be said of the first kernel
             _precompile_header()
     return _CompiledLayer(torch.compile(decoder.run_layer, dynamic=False), folder)
+
+
+def _cpu() -> str:
+    """A short hash of what `-march=native` means here, which Inductor's own keys take for the same everywhere."""
+    described = [platform.machine(), platform.processor()]
+    with contextlib.suppress(OSError):  # of other systems
+        first = CPUINFO.read_text(errors="replace").partition("\n\n")[0]
+        described += [line for line in first.splitlines() if line.startswith(DEFINES_CPU)]
+    return hashlib.sha256("\n".join(described).encode()).hexdigest()[:8]
 
 
 @functools.cache
