@@ -6,11 +6,12 @@ Killed at any moment, it goes on when it is started again.
 from __future__ import annotations
 
 import argparse
+import functools
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -30,7 +31,6 @@ from perlayer.schedule import Schedule, expected_seconds, seconds_left
 from perlayer.slots import PROGRESSES, SIGNALS, Ended, Slot, environments
 from perlayer.stage import RUNNING, TIMINGS, describe
 from perlayer.surroundings import settle
-from perlayer.warehouse.collect import set_aside
 
 TICK = 0.5  # seconds between two looks at how far stages are
 PAGE, PARAMS = Path("report/index.html"), Path("params.yaml")
@@ -86,7 +86,7 @@ class Crew:
     Args:
         places: the environment of each slot.
         expected: how long stages take, where that is known.
-        awaited: the stages with which the first question has all that it reads.
+        first_answer: tells the stages with which the first question has all that it reads; asked when one has ended.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class Crew:
         schedule: Schedule,
         places: list[dict[str, str]],
         expected: Mapping[str, float],
-        awaited: Collection[str],
+        first_answer: Callable[[], Collection[str]],
         interruption: Interruption,
     ):
         self.schedule, self.places, self.expected, self.interruption = schedule, places, expected, interruption
-        self.awaited = set(awaited) & set(schedule.left)
+        self.first_answer, self.stages = functools.cache(first_answer), set(schedule.left)
         self.ran: list[str] = []  # what was not up to date
         self.params = PARAMS.read_bytes()
         self.is_outdated = False  # whether params.yaml has changed since: what is left to do is another thing
@@ -150,7 +150,7 @@ class Crew:
                 if not quiet or news.failure is None:
                     self.display.ended(stage, news)
                 self.ran += [stage] * news.had_work
-                if stage in self.awaited <= set(self.schedule.done) and self.awaited & set(self.ran):
+                if stage in self.schedule.done and stage.startswith("train@") and self._is_answered_by(stage):
                     self.display.say(
                         "question Q1 has all its runs: `perlayer preview` writes the page of what is there"
                     )
@@ -159,6 +159,11 @@ class Crew:
         running_for = {slot.stage: time.monotonic() - slot.since for slot in self.slots if slot.stage is not None}
         seconds = seconds_left(self.schedule.left, running_for, self.expected, len(self.places))
         self.display.show(running_for, seconds)
+
+    def _is_answered_by(self, stage: str) -> bool:
+        """Whether the first question has all its runs, by a stage that has just ended."""
+        awaited = self.stages.intersection(self.first_answer())
+        return stage in awaited <= set(self.schedule.done) and bool(awaited & set(self.ran))
 
     def _interrupt(self) -> None:
         """Ask what runs to end, and give it time to write what it needs to go on."""
@@ -183,8 +188,17 @@ def _places(jobs: int | None, cluster: str | None) -> Iterator[list[dict[str, st
         yield [{ADDRESS: address}] * count
 
 
+# Each slot imports this module, too, and needs nothing of what these two import, which takes longer than all else.
+
+
+def _set_aside(choices: Mapping[str, Any]) -> None:
+    from perlayer.warehouse.collect import set_aside
+
+    set_aside(choices, "metrics")
+
+
 def _first_answer(choices: Mapping[str, Any]) -> list[str]:
-    from perlayer.preview import first_answer  # half a second, which those who have nothing to do need not wait
+    from perlayer.preview import first_answer
 
     return first_answer(choices)
 
@@ -206,15 +220,14 @@ def main(jobs: int | None = None, cluster: str | None = None) -> int:
             before = Pipeline()
             with before.alone():
                 mend(before.needs)
-            set_aside(choices, "metrics")
+            _set_aside(choices)
             pipeline = Pipeline()
             needs = pipeline.needs()
             schedule = Schedule({name: needs[name] for name in changed_stages(pipeline, needs)})
             count = len(schedule.left)
-            awaited = _first_answer(choices) if count else []
             expected = expected_seconds(needs, TIMINGS, choices["size"])
             with kept(), interruptible() as interruption:
-                crew = Crew(schedule, places, expected, awaited, interruption)
+                crew = Crew(schedule, places, expected, lambda: _first_answer(choices), interruption)
                 crew.work()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
