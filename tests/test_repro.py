@@ -83,7 +83,7 @@ def test_a_change_runs_what_it_touches_alone_and_is_written_down_as_dvc_does(aga
         "toy.py lens@b 0.1", "toy.py lens@b 0.2"
     ).replace("toy.py lens@c 0.1", "toy.py lens@c 0.2")
     change("lens@${key} 0.2", "lens@${key} 0.1")
-    toy.repro("--jobs", "2")
+    toy.repro("--jobs", "1")
     assert (toy.folder / "dvc.lock").read_text() == before and len(toy.ran) == 3  # answered from DVC's cache
 
 
@@ -95,7 +95,7 @@ def test_what_fails_is_said_once_and_stops_what_needs_it_alone(toy):
     assert sum("train@a failed after 0:0" in line for line in said) == 1
     assert said[-1].startswith("failed after 0:") and said[-1].endswith(": train@a, and 2 that need them did not run")
     toy.remove("broken_train@a")
-    toy.repro("--jobs", "2")
+    toy.repro("--jobs", "1")
     assert sorted(toy.ran) == sorted(ALL)
 
 
@@ -176,7 +176,7 @@ def test_no_process_but_that_of_the_stage_is_asked_to_end(toy):
 def test_where_nobody_reads_what_it_says_the_work_is_done(again, reader):
     toy, change = again
     change("lens@${key} 0.1", "lens@${key} 0.2")
-    words = f"{sys.executable} -m perlayer.repro --jobs 2 2>&1 {reader}"
+    words = f"{sys.executable} -m perlayer.repro --jobs 1 2>&1 {reader}"
     toy.popen("sh", "-c", words).communicate(timeout=PATIENCE)
     assert sorted(toy.ran) == ["lens@a", "lens@b", "lens@c"] and json.loads(toy.dvc("status", "--json")) == {}
 
@@ -217,14 +217,14 @@ def test_after_an_edit_of_params_nothing_more_starts(toy):
     assert process.returncode == 1
     assert said.endswith("params.yaml has changed since the start; `make repro` again for what is left\n")
     assert sorted(toy.ran) == ["plan", "train@a", "train@b"]
-    assert toy.repro("--jobs", "2")[-1].startswith("5 of 8 stages ran; ")
+    assert toy.repro("--jobs", "1")[-1].startswith("5 of 8 stages ran; ")
 
 
 def test_a_second_one_waits_for_the_first_and_has_nothing_to_do(toy):
     toy.touch("held_train")
-    first = toy.start("--jobs", "2")
+    first = toy.start("--jobs", "1")
     toy.wait_for("train@a")
-    second = toy.start("--jobs", "2")
+    second = toy.start("--jobs", "1")
     assert second.stdout.readline() == f"make repro: waiting for process {first.pid}, which is at it\n"
     toy.remove("held_train")
     assert second.communicate(timeout=PATIENCE)[0].startswith("everything is up to date")
