@@ -9,9 +9,11 @@ def plan(params):
     from perlayer.closure import ImportClosure
     from perlayer.plan import check_params, compile_code, write_code, write_plans
     from perlayer.project import LOADED
+    from perlayer.questions import check
     from perlayer.store import replace_text
 
     closure = ImportClosure(LOADED)
+    check()
     write_plans(check_params(params), params["rungs"], closure, Path("data/plan"))
     write_code(Path("stages"), closure, Path("data/code"))
     compile_code(LOADED)

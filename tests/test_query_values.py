@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -47,6 +48,16 @@ def test_values_of_every_type_are_what_duckdb_makes_of_them(project, capsys, mon
     assert list(csv.reader(found[0].splitlines())) == [["a"], [text]]
     assert json.loads(found[1]) == [{"a": number}]
     assert found[2].splitlines()[-1].strip() == text
+
+
+def test_csv_tells_an_empty_text_from_none(project, capsys):
+    """DuckDB, which reads it back, takes nothing for NULL and quotes for a text."""
+    question = """SELECT * FROM (VALUES ('', NULL, 'a,b'), (NULL, '', 'a"b'), ('NULL', 'a', 'a\rb\nc')) AS t(a, b, c)"""
+    assert cli.main(["query", question, "--format", "csv"]) == 0
+    Path("written.csv").write_text(capsys.readouterr().out, newline="")
+    read = "SELECT * FROM read_csv('written.csv', all_varchar=true, allow_quoted_nulls=false, strict_mode=true)"
+    assert duckdb.sql(read).fetchall() == duckdb.sql(question).fetchall()
+    assert Path("written.csv").read_text().splitlines()[:2] == ["a,b,c", '"",,"a,b"']
 
 
 def test_names_that_stand_twice_keep_all_columns(project, capsys):

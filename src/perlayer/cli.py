@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import json
 import re
@@ -173,9 +172,16 @@ def _cell(value: Any) -> str:
 
 
 def _print_csv(answer: Any, out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(_rows(answer, lambda kind: TEXT))
+    """As RFC 4180 has it, lines ending in LF; NULL is nothing, an empty text `""`, as in what DuckDB writes itself."""
+    for row in (answer.columns, *_rows(answer, lambda kind: TEXT)):
+        out.write(",".join(map(_csv_field, row)) + "\n")
+
+
+def _csv_field(value: str | None) -> str:
+    # Python's csv writes None and "" alike before 3.12.
+    if value is None:
+        return ""
+    return '"' + value.replace('"', '""') + '"' if not value or re.search('[",\r\n]', value) else value
 
 
 def _print_json(answer: Any, out: TextIO) -> None:

@@ -52,7 +52,7 @@ def runs_of(question: Question, params: Mapping[str, Any]) -> list[str]:
         database.create(connection)
         database.insert(connection, "runs", catalogue(params))
         database.create_views(connection)
-        return [run for run, *_ in connection.execute(question.sql("runs")).fetchall()]
+        return [run for run, *_ in question.ask(connection, "runs").fetchall()]
 
 
 def first_answer(params: Mapping[str, Any]) -> list[str]:

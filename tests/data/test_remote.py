@@ -1,5 +1,6 @@
 """Shards that lie elsewhere, here in another folder: the rows of shards that lie here, or an error."""
 
+import gc
 import os
 import shutil
 import threading
@@ -20,6 +21,15 @@ from perlayer.errors import UserError
 from perlayer.store import describe
 
 SHARD = 1000  # bytes of a file, at most
+
+
+@pytest.fixture(autouse=True, scope="module")
+def impatient():
+    """Loaders that are gone wait for each of their workers as long as here, not for five seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.5)
+        yield
+        gc.collect()
 
 
 @pytest.fixture

@@ -306,6 +306,7 @@ def test_a_folder_without_a_configuration(llama):
         ({"num_hidden_layers": 10**9}, "num_hidden_layers: expected at most 4096, found 1000000000"),
         ({"rms_norm_eps": "x"}, "rms_norm_eps: expected a number above 0, found 'x'"),
         ({"rope_theta": -1.0}, "rope_theta: expected a number above 0, found -1.0"),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor: expected 1, found 0.5"),
         ({"rope_scaling": [1]}, "rope_scaling: expected a mapping, found [1]"),
         ({"sliding_window": "x"}, "sliding_window: expected a whole number, found 'x'"),
         ({"max_window_layers": "z"}, "max_window_layers: expected a whole number, found 'z'"),
@@ -335,6 +336,13 @@ def test_a_configuration_that_is_not_read(llama, changes, message):
 def test_a_broken_configuration(llama, content):
     (llama / "config.json").write_text(content)
     assert error_of(llama).startswith("MODEL/config.json: ")
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
+def test_an_adapter_beside_the_weights_is_not_passed_over(llama, name):
+    (llama / name).write_text("{}")
+    found = "expected the weights of a whole model, found an adapter; merge it into them first"
+    assert error_of(llama) == f"MODEL/{name}: {found}"
 
 
 def test_a_model_without_a_tokenizer(llama):

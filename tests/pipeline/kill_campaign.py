@@ -17,11 +17,10 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 from small_project import Project, copy_project
-
-from perlayer.lifetimes import is_held
 
 OUTS = ("data", "metrics", "report")
 PATIENCE = 1800  # seconds that one start may take
@@ -37,6 +36,12 @@ TWO_OF_EACH = {
     "anatomy: {runs: [baseline]": "anatomy: {runs: [baseline, separate]",
     "  growing:\n": "  uniform: {residual: sandwich, readouts: none, seed: 0, steps: 0.5}\n  growing:\n",
 }
+
+
+class _State(NamedTuple):
+    file: int
+    size: int
+    changed: int
 
 
 @dataclass
@@ -63,14 +68,14 @@ class Campaign:
                 start_new_session=True,
             )
 
-    def start_and_kill(self, seconds: float, leader: bool, on_write: bool = False, stage: str | None = None) -> bool:
-        """Kill a start some seconds after its beginning or that of a stage, or at the next write of dvc.lock from then.
+    def start_and_kill(self, seconds: float, leader: bool, on_write: bool = False, after: str = "") -> bool:
+        """Kill a start some seconds after its beginning or the first file `after`, or at the next write of dvc.lock.
 
         Returns:
             False where it ended before.
         """
         process = self.start()
-        if stage is not None and not self._wait_for(process, stage):
+        if after and not self._wait_for(process, after):
             return self._ended(process)
         try:
             process.wait(seconds)
@@ -100,12 +105,12 @@ class Campaign:
                 os.killpg(process.pid, signal.SIGKILL)
         self._ended(process)
 
-    def _wait_for(self, process: subprocess.Popen, stage: str) -> bool:
-        """Until a stage runs; False where all ended before."""
+    def _wait_for(self, process: subprocess.Popen, pattern: str) -> bool:
+        """Until there is a file of that pattern; False where all ended before."""
         while process.poll() is None:
-            if is_held(self.project.folder / ".perlayer" / "running" / stage):
+            if any(self.project.folder.glob(pattern)):
                 return True
-            time.sleep(0.02)
+            time.sleep(0.01)
         return False
 
     def _ended(self, process: subprocess.Popen) -> bool:
@@ -113,16 +118,23 @@ class Campaign:
         return False
 
     def _wait_for_write(self, process: subprocess.Popen) -> bool:
-        """Until dvc.lock is shorter than it was, as DVC empties it and then writes it piece by piece."""
-        lock, before = self.project.folder / "dvc.lock", 0
+        """Until dvc.lock has changed, as DVC empties it and then writes it piece by piece; who mends it replaces it."""
+        before = self._lock()
         while process.poll() is None:
-            size = lock.stat().st_size if lock.exists() else 0
-            if size < before:
+            now = self._lock()
+            if before and now and now != before and now.file == before.file:
                 time.sleep(self.random.choice((0.0, 0.0, 0.005, 0.02, 0.05)))
                 return True
-            before = size
+            before = now
             time.sleep(0.0005)
         return False
+
+    def _lock(self) -> _State | None:
+        try:
+            found = (self.project.folder / "dvc.lock").stat()
+        except FileNotFoundError:
+            return None
+        return _State(found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _lock_is_whole(self) -> bool:
         text = (self.project.folder / "dvc.lock").read_text()

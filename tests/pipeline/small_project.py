@@ -1,5 +1,6 @@
-"""A copy of the project that tests may run and change: the smoke size, cut to a few documents, runs and steps."""
+"""A copy of the project that tests may run and change: the smoke size, few documents, runs, steps and figures."""
 
+import functools
 import json
 import os
 import re
@@ -16,11 +17,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 from own_git import use_own_git  # noqa: E402
 
 from perlayer.data.sources import wiki_intros  # noqa: E402
+from perlayer.questions import QUESTIONS  # noqa: E402
 
 RUNS = """runs:
   baseline: {residual: sandwich, readouts: none, seed: 0}
   separate: {residual: sandwich, readouts: separate, seed: 0}
-  narrow_plain: {rung: narrow, residual: sandwich, readouts: none, seed: 0}
   narrow_multi_token: {rung: narrow, residual: sandwich, readouts: none, seed: 0, multi_token_prediction: {weight: 0.3}}
   growing:
     {residual: sandwich, readouts: none, seed: 0, steps: 0.5, growth: {stages: [{layers: [1], share: 0.5}]}}
@@ -42,6 +43,7 @@ report: {confidence: 0.99, smallest_effect: 0.02}
 """
 
 DOCUMENTS = 800
+ANSWERED = ("q1_layer_contribution", "q4_hyper_connections", "q7_multi_token", "d1_contributions", "a6_growth")
 EAGER = {"PERLAYER_COMPILE": "off"}  # the smoke size is not worth the time of compiling
 
 
@@ -92,11 +94,23 @@ class Project:
         return {file.relative_to(self.folder).as_posix(): file.read_bytes() for file in files}
 
 
+@functools.cache
+def unanswered():
+    """The files of all questions but those `ANSWERED`, and of their figures, which take longest to draw."""
+    answered = {figure for question in QUESTIONS if question.folder.name in ANSWERED for figure in question.figures}
+    others = [question for question in QUESTIONS if question.folder.name not in ANSWERED]
+    figures = {figure for question in others for figure in question.figures} - answered
+    folder = "src/perlayer/report/figures"
+    return [f"src/perlayer/questions/{question.folder.name}/" for question in others] + [
+        f"{folder}/{figure}.py" for figure in sorted(figures)
+    ]
+
+
 def copy_project(folder, warm=None):
     use_own_git()
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
-        if name and (ROOT / name).is_file() and not name.startswith(("metrics/", "report/", "dvc.lock")):
+        if name and (ROOT / name).is_file() and not name.startswith(("metrics/", "report/", "dvc.lock", *unanswered())):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     params = (folder / "params.yaml").read_text()

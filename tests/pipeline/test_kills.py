@@ -10,7 +10,7 @@ from perlayer.dvc_files import LockFile
 
 
 def test_killed_again_and_again_it_ends_with_the_same_bytes_and_leaves_nothing(finished, tmp_path):
-    """All of it in a training; then the first process alone, at a write of dvc.lock: what it started must follow."""
+    """All of it amid a training; then the first process alone, at a write of dvc.lock: what it started must follow."""
     folder = tmp_path / "project"
     shutil.copytree(finished.folder, folder, symlinks=True)
     project, temporary = Project(folder), tmp_path / "temporary"
@@ -22,7 +22,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes_and_leaves_nothing(f
     (folder / "dvc.lock").write_text(text.replace(LockFile.parse(text).entries["train@growing"], ""))
     (folder / ".perlayer/dvc.lock").unlink(missing_ok=True)
     campaign = Campaign(project, temporary, random.Random(0))
-    assert campaign.start_and_kill(4.0, leader=False, stage="train@growing")
+    assert campaign.start_and_kill(0.0, leader=False, after=".perlayer/scratch/growing-*/*-ba2-*.pt")
     assert campaign.start_and_kill(0.0, leader=True, on_write=True)
     campaign.finish()
     compare(project, expected, lock)

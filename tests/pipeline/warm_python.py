@@ -19,6 +19,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+from perlayer.dvc_pipeline import _read_params_once
 from perlayer.lean_imports import import_lean
 
 IMPORTED = ("dvc.cli", "dvc.repo", "dvc.commands.repro", "dvc.commands.experiments.run", "duckdb", "pandas", "seaborn")
@@ -53,6 +54,7 @@ def main(place):
     import_lean("composer.algorithms", "streaming")
     for name in IMPORTED:
         importlib.import_module(name)
+    _read_params_once()
     for name in [name for name in sys.modules if name.split(".")[0] == "perlayer"]:
         del sys.modules[name]  # each project has its own
     gc.freeze()

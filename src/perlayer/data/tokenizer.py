@@ -30,10 +30,6 @@ TRAINING_BYTES = 2**30
 # And learns from words cut to this many bytes, as its time goes with the square of their length (base64, genomes).
 LONGEST_WORD = 256
 
-# Classes of transformers that begin a text as `add_bos_token` says, True where it is absent, whatever template
-# tokenizer.json holds; the others begin it by that template.
-BEGUN_BY_CONFIG = frozenset(f"{name}Tokenizer{kind}" for name in ("Llama", "CodeLlama") for kind in ("", "Fast"))
-
 # What a byte-level piece writes for each byte: itself where Latin-1 prints it, else a character from 256 on.
 PRINTED = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 BYTE_LEVEL = {chr(byte): byte for byte in PRINTED}
@@ -201,7 +197,7 @@ def load_published_tokenizer(folder: str | Path) -> Tokenizer:
     backend, described = _load(_find(str(path)))
     _take_text_whole(backend)
     eos_id = _special_id(backend, "eos_token", described.get("eos_token"), str(folder))
-    return Tokenizer(backend, _own_beginning(backend, described, str(folder)), eos_id)
+    return Tokenizer(backend, _own_beginning(Path(folder), backend), eos_id)
 
 
 def _load(paths: list[Path]) -> tuple[tokenizers.Tokenizer, dict[str, Any]]:
@@ -294,17 +290,39 @@ def _take_text_whole(backend: tokenizers.Tokenizer) -> None:
     backend.encode_special_tokens = True
 
 
-def _own_beginning(backend: tokenizers.Tokenizer, described: dict[str, Any], source: str) -> int | None:
-    """The id of the token that the tokenizer puts before a text, or None."""
-    if described.get("tokenizer_class") in BEGUN_BY_CONFIG:
-        if not described.get("add_bos_token", True):
-            return None
-        return _special_id(backend, "bos_token", described.get("bos_token"), source)
-    encoding = backend.encode("a")
+def _own_beginning(folder: Path, backend: tokenizers.Tokenizer) -> int | None:
+    """The id of the token that the tokenizer of a folder puts before a text in transformers, or None.
+
+    That depends on its class there; of a class that transformers does not have, on the template in tokenizer.json.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        with quiet_transformers():
+            encoding = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)("a")[0]
+    except Exception:  # of many kinds, as of a class that comes with code of its own
+        encoding = backend.encode("a")
     before = encoding.ids[: [*encoding.special_tokens_mask, 0].index(0)]
+    before = [token for token in before if backend.id_to_token(token) is not None]  # transformers may make one up
     if len(before) > 1:
-        raise UserError(f"{source}: expected at most one token that begins every text, found {len(before)}")
+        raise UserError(f"{folder}: expected at most one token that begins every text, found {len(before)}")
     return before[0] if before else None
+
+
+@contextlib.contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from printing: what its warnings say is checked here."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
 
 
 CONFIGS = ("tokenizer_config.json", "special_tokens_map.json")
@@ -352,11 +370,11 @@ def _describe(path: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise UserError(f"{path}: expected an object, found {shortened(config)}")
     said = {}
-    for key, kind in (("bos_token", str), ("eos_token", str), ("tokenizer_class", str), ("add_bos_token", bool)):
+    for key in ("bos_token", "eos_token"):
         value = config.get(key)
         value = value.get("content") if isinstance(value, dict) else value
-        if value not in (None, "") and not isinstance(value, kind):
-            raise UserError(f"{path}: {key}: expected a {kind.__name__}, found {shortened(value)}")
+        if value not in (None, "") and not isinstance(value, str):
+            raise UserError(f"{path}: {key}: expected a str, found {shortened(value)}")
         if value not in (None, ""):
             said[key] = value
     return said

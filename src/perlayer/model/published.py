@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from perlayer.data.tokenizer import load_published_tokenizer
+from perlayer.data.tokenizer import load_published_tokenizer, quiet_transformers
 from perlayer.errors import UserError
 from perlayer.model.config import ModelConfig
 from perlayer.model.decoder import Decoder, run_layer
@@ -125,7 +123,7 @@ def _load_causal_lm(folder: Path, model_type: str) -> nn.Module:
     _require_one_set_of_weights(folder)
     kind = getattr(transformers, CLASSES[model_type])
     try:
-        with _quiet_transformers():
+        with quiet_transformers():
             config = kind.config_class.from_pretrained(folder, local_files_only=True)
             # Embedding and head are read apart: of two that differ transformers would drop one.
             tied, config.tie_word_embeddings = config.tie_word_embeddings, False
@@ -191,19 +189,3 @@ def _tie(causal_lm: nn.Module, missing: set[str], folder: Path) -> None:
 def _some(names: set[str] | list[str]) -> str:
     first, *others = sorted(names)
     return f"{first} and {len(others)} more" if others else first
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Keep transformers from printing: what its warnings say is checked here."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

@@ -18,6 +18,7 @@ NUMBERS = {"vocab_size": LARGEST, "num_hidden_layers": MOST_LAYERS, "max_positio
 OPTIONAL = {  # what may stand there, beside null
     "rms_norm_eps": ("a number above 0", lambda value: is_number(value) and value > 0),
     "rope_theta": ("a number above 0", lambda value: is_number(value) and value > 0),
+    "partial_rotary_factor": ("1", lambda value: is_number(value) and value == 1),
     "rope_scaling": ("a mapping", lambda value: isinstance(value, dict)),
     "sliding_window": ("a whole number", lambda value: type(value) is int),
     "max_window_layers": ("a whole number", lambda value: type(value) is int),
@@ -82,12 +83,14 @@ def read_published_config(folder: str | Path, sequence_length: int) -> dict[str,
     """Read config.json of a published model, and check that its sequences can be read as this project reads them.
 
     Raises:
-        UserError: there is no such folder or config.json, it is not of a known type, its weights are quantized, or
-            it does not read `sequence_length` tokens with plain causal attention.
+        UserError: there is no such folder or config.json, it is not of a known type, its weights are quantized or
+            come with an adapter, or it does not read `sequence_length` tokens with plain causal attention.
     """
     path = Path(folder, "config.json")
     if not path.parent.is_dir():
         raise UserError(f"{folder}: no such folder; expected a published model")
+    for adapter in sorted(path.parent.glob("adapter_*")):
+        raise UserError(f"{adapter}: expected the weights of a whole model, found an adapter; merge it into them first")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -9,19 +9,31 @@ from pathlib import Path
 
 import duckdb
 
+from perlayer.errors import UserError
 from perlayer.questions.question import Question, state
 from perlayer.warehouse import database
 
 FOLDER = resources.files("perlayer.questions")
-SOURCES = "QFDA"  # the letters of keys, in the order in which the page has them
+SOURCES = "QFDA"  # the letters of keys, in the order in which the page has them; others come after
 
 __all__ = ["QUESTIONS", "Question", "connect", "state"]
 
 
 def _found() -> tuple[Question, ...]:
-    folders = sorted(path.parent.name for path in FOLDER.glob("*/question.py"))
-    questions = [importlib.import_module(f"{__name__}.{folder}.question").QUESTION for folder in folders]
-    return tuple(sorted(questions, key=lambda question: (SOURCES.index(question.key[0]), int(question.key[1:]))))
+    questions = [_question(path) for path in sorted(FOLDER.glob("*/question.py"))]
+    order = [*SOURCES, *sorted({question.key[0] for question in questions} - {*SOURCES})]
+    return tuple(sorted(questions, key=lambda question: (order.index(question.key[0]), int(question.key[1:]))))
+
+
+def _question(path: Path) -> Question:
+    name = f"{__name__}.{path.parent.name}.question"
+    try:
+        question = importlib.import_module(name).QUESTION
+        if path.parent != question.folder:
+            raise ValueError(f"expected a folder that begins with {question.key.lower()}_")
+    except Exception as error:  # whatever who writes a question may do
+        raise UserError(f"{path}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    return question
 
 
 QUESTIONS = _found()
@@ -30,6 +42,27 @@ QUESTIONS = _found()
 def views() -> dict[str, str]:
     """The views that questions have of their own, by name."""
     return {name: text for question in QUESTIONS for name, text in question.views.items()}
+
+
+def check() -> None:
+    """Ask all that questions ask, of a database without results.
+
+    Raises:
+        UserError: names the file that DuckDB cannot read, or whose rows are not as `perlayer.comparison` expects them.
+    """
+    from perlayer.questions.claims import TABLES, rows_of_question
+    from perlayer.tables import empty_table
+
+    with duckdb.connect() as connection:
+        database.create(connection)
+        database.create_views(connection, database.all_views(views()))
+        for name, kind in TABLES.items():
+            database.create_table(connection, name, empty_table(kind))
+        for question in QUESTIONS:
+            rows_of_question(connection, question)
+            for name in ("runs", "numbers", "published", "further"):
+                if question.has(name):
+                    question.ask(connection, name)
 
 
 def every_view() -> list[str]:

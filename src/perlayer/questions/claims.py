@@ -7,15 +7,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from perlayer.comparison import Claim, Contrast, Judged, MoreSeeds, Row, Rule, by_chance, judge, rows_of
+from perlayer.errors import UserError
 from perlayer.questions.question import Question
 from perlayer.questions.wording import measured
 from perlayer.tables import Int32, table_of
 from perlayer.verdicts import NOT_RUN
+from perlayer.warehouse import database
 
 
 @dataclass(frozen=True)
@@ -33,19 +34,22 @@ class ClaimRow:
     by_chance: float
 
 
+TABLES = {"contrasts": Contrast, "more_seeds": MoreSeeds, "claims": ClaimRow}
+
+
 def write_claims(connection: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> None:
     """Judge the claims of some questions together, and write the tables that tell of them.
 
     Raises:
-        UserError: the rows of a `contrasts.sql` contradict each other, or lack a claim of their question.
+        UserError: the rows of a `contrasts.sql` contradict each other, or are of a claim that its question has not.
     """
     rows = [row for question in questions for row in rows_of_question(connection, question)]
     seeds = dict(connection.execute("SELECT run, seed FROM runs").fetchall())
     judged = judge(rows, seeds, rule(connection))
     chance = by_chance(rows, seeds, rule(connection))
-    _write(connection, "contrasts", Contrast, judged.contrasts)
-    _write(connection, "more_seeds", MoreSeeds, judged.more_seeds)
-    _write(connection, "claims", ClaimRow, claim_rows(questions, judged, chance))
+    found = (judged.contrasts, judged.more_seeds, claim_rows(questions, judged, chance))
+    for (name, kind), some in zip(TABLES.items(), found):
+        database.create_table(connection, name, table_of(kind, some))
     connection.execute(Path(__file__).with_name("claims.sql").read_text(encoding="utf-8"))
 
 
@@ -57,8 +61,12 @@ def rule(connection: duckdb.DuckDBPyConnection) -> Rule:
 
 def rows_of_question(connection: duckdb.DuckDBPyConnection, question: Question) -> list[Row]:
     """What a question's claims are judged by."""
-    result = connection.execute(question.sql("contrasts"))
+    result = question.ask(connection, "contrasts")
     rows = rows_of(question.key, [column[0] for column in result.description], result.fetchall())
+    claims = [claim.name for claim in question.claims]
+    unknown = sorted({row.claim for row in rows} - {*claims})
+    if unknown:
+        raise UserError(f"{question.folder}/contrasts.sql: expected the claims {', '.join(claims)}, found {unknown[0]}")
     return sorted(rows, key=lambda row: (row.claim, _in_order(row.part), str(row.group), str(row.run)))
 
 
@@ -84,9 +92,3 @@ def claim_rows(
             said = (judgement.verdict, judgement.small, judgement.more_seeds, chance.get(key, 0.0))
             rows.append(ClaimRow(*key, claim.statement, claim.published, numbers, *said))
     return rows
-
-
-def _write(connection: duckdb.DuckDBPyConnection, name: str, kind: type, rows: Sequence[Any]) -> None:
-    connection.register("incoming", table_of(kind, rows))
-    connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-    connection.unregister("incoming")

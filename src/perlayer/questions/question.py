@@ -1,9 +1,9 @@
 """What a question is: a folder with its words, its SQL and, where it is used there alone, its figure.
 
-The folder, named by the key in small letters and a word, holds `question.py` with a `QUESTION`, and
-- `runs.sql`: the runs that it reads: run, present;
-- `numbers.sql`: the table that answers it;
+The folder, named by the key in small letters and a word (q1_word), holds `question.py` with a `QUESTION`, and
 - `contrasts.sql`: what its claims are judged by, see `perlayer.comparison`; each claim has a row for each part, always;
+- `runs.sql`, where it reads more runs than the contrasts name, or says which are absent: run, present;
+- `numbers.sql`, where another table answers it than that of the contrasts' estimates;
 - `published.sql`, where numbers were published: they, in columns like those of the table that answers it;
 - `further.sql`, where it says more than its claims tell: a row of words each;
 - `views/NAME.sql`: views of its own.
@@ -11,13 +11,22 @@ The folder, named by the key in small letters and a word, holds `question.py` wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from perlayer.errors import UserError
 from perlayer.verdicts import NOT_RUN, UNDECIDED, VERDICTS
+from perlayer.warehouse.database import first_line
+
+# What a question asks where it has no file of its own.
+USUAL = {
+    "runs": "SELECT DISTINCT run, true AS present FROM ({contrasts}) WHERE run IS NOT NULL ORDER BY run",
+    "numbers": "SELECT claim, part, estimate, low, high, seeds FROM contrasts WHERE question = '{key}'",
+}
 
 
 @dataclass(frozen=True)
@@ -66,17 +75,42 @@ class Question:
     further: str | None = None
 
     def __post_init__(self):
-        assert set(self.answers) == set(VERDICTS), f"{self.key}: an answer for each of {VERDICTS}"
+        if not re.fullmatch("[A-Z][0-9]+", self.key):
+            raise ValueError(f"key: expected a capital letter and a number, found {self.key!r}")
+        if set(self.answers) != set(VERDICTS):
+            raise ValueError(
+                f"answers: expected one for each of {', '.join(VERDICTS)}, found {', '.join(self.answers)}"
+            )
 
     @property
     def folder(self) -> Path:
         """Where its files lie."""
-        (folder,) = Path(__file__).parent.glob(f"{self.key.lower()}_*")
-        return folder
+        found = sorted(Path(__file__).parent.glob(f"{self.key.lower()}_*/question.py"))
+        if len(found) != 1:
+            raise ValueError(f"expected one folder {self.key.lower()}_WORD with a question.py, found {len(found)}")
+        return found[0].parent
+
+    def has(self, name: str) -> bool:
+        """Whether it asks what NAME.sql of its folder says, or what is usual."""
+        return name in USUAL or (self.folder / f"{name}.sql").exists()
 
     def sql(self, name: str) -> str:
         """The text of NAME.sql of the folder, without a closing semicolon."""
-        return (self.folder / f"{name}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+        path = self.folder / f"{name}.sql"
+        if name in USUAL and not path.exists():
+            return USUAL[name].format(contrasts=self.sql("contrasts"), key=self.key)
+        return path.read_text(encoding="utf-8").strip().rstrip(";")
+
+    def ask(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyConnection:
+        """The answer to NAME.sql.
+
+        Raises:
+            UserError: DuckDB cannot read it.
+        """
+        try:
+            return connection.execute(self.sql(name))
+        except duckdb.Error as error:
+            raise UserError(f"{self.folder / name}.sql: {first_line(error)}") from None
 
     @property
     def views(self) -> dict[str, str]:

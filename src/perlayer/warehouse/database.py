@@ -145,10 +145,15 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     from perlayer.warehouse.tables import TABLES
 
     for name, kind in TABLES.items():
-        connection.register("incoming", empty_table(kind))
-        connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-        connection.unregister("incoming")
+        create_table(connection, name, empty_table(kind))
     connection.execute(meanings())
+
+
+def create_table(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    """Create a table with the rows of another."""
+    connection.register("incoming", table)
+    connection.execute(f"CREATE TABLE {name} AS FROM incoming")
+    connection.unregister("incoming")
 
 
 def insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table | Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ ways AS (
         WHEN standard AND readouts = 'shared' THEN 'shared'
         WHEN readouts = 'separate' AND schedule_kind = 'threshold' THEN 'Deeply-Supervised Nets'
         WHEN readouts = 'shared' AND schedule_kind = 'linear_to_zero' AND weighted_layers = 1 THEN 'LLAL'
-        WHEN readouts = 'shared' AND schedule_kind IN ('off', 'linear_to_zero') AND weighting = 'uniform 1'
+        WHEN readouts = 'shared' AND weighting = 'uniform 1'
             AND ends <= 0.05 * (SELECT max(steps) FROM of_recipe) THEN 'switched off'
         END AS way
     FROM of_recipe
