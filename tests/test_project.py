@@ -20,7 +20,7 @@ def copy(folder):
     cli = folder / "src/perlayer/cli.py"
     cli.write_text(cli.read_text().replace('prog="perlayer"', "prog=__file__"))
     (folder / "src/perlayer/stage.py").write_text(
-        "import subprocess, sys\n\ndef run(function, name, arguments):\n"
+        "import subprocess, sys\n\ndef listen(name):\n    pass\n\ndef run(function, name, arguments):\n"
         "    print(__file__, flush=True)\n"
         "    code = 'from perlayer import stage; print(stage.__file__)'\n"
         "    return subprocess.run([sys.executable, '-c', code]).returncode\n"

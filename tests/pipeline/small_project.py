@@ -100,9 +100,15 @@ def unanswered():
     answered = {figure for question in QUESTIONS if question.folder.name in ANSWERED for figure in question.figures}
     others = [question for question in QUESTIONS if question.folder.name not in ANSWERED]
     figures = {figure for question in others for figure in question.figures} - answered
-    folder = "src/perlayer/report/figures"
+    folder = ROOT / "src/perlayer/report/figures"
+    used = {
+        figure
+        for path in folder.glob("*.py")
+        if path.stem not in figures
+        for figure in re.findall(r"from perlayer\.report\.figures\.(\w+) import", path.read_text())
+    }
     return [f"src/perlayer/questions/{question.folder.name}/" for question in others] + [
-        f"{folder}/{figure}.py" for figure in sorted(figures)
+        f"src/perlayer/report/figures/{figure}.py" for figure in sorted(figures - used)
     ]
 
 

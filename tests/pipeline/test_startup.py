@@ -38,6 +38,7 @@ def test_no_heavy_library_is_loaded_before_it_is_used(name):
 
 @pytest.mark.parametrize("name", WITHOUT_TRAINING)
 def test_nothing_imports_a_library_of_training_later_either(name):
+    """But for transformers, which knows how a published tokenizer begins a text."""
     names = set()
     for file in imported(name):
         for node in ast.walk(ast.parse((ROOT / file).read_text())):
@@ -45,7 +46,7 @@ def test_nothing_imports_a_library_of_training_later_either(name):
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 names.add(node.module.split(".")[0])
-    assert not TRAINING & names
+    assert not (TRAINING - {"transformers"}) & names
 
 
 def test_training_starts_without_what_metrics_and_datasets_of_others_need():

@@ -312,7 +312,7 @@ def test_processes_that_cannot_meet_say_so_in_one_line(error, machine, monkeypat
         raise error
 
     monkeypatch.setattr(session.dist, "initialize_dist", fails)
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(session.dist, "get_world_size", lambda: 2)
     with pytest.raises(UserError, match=r"cannot meet at MASTER_ADDR: timed out \(nowhere, 29500\)$"):
         session.begin(machine)
 
