@@ -145,7 +145,11 @@ WORDS = [  # files, and what of them becomes what
     ("src/perlayer/model/residual/sandwich.py", "\n\n\nclass", "\n\n\n\n# More words.\nclass"),
     ("src/perlayer/algorithms/per_layer_loss/loss.py", "\n\n\ndef ", "\n\n\n# More words.\ndef "),
     ("src/perlayer/questions/q1_layer_contribution/question.py", "\n\nQUESTION", "\n\n# More words.\nQUESTION"),
-    (FIGURE, '    """The figure of what is present."""\n', ""),
+    (
+        FIGURE,
+        '    """One row a layer: readout, runs, spread and std of the noise floor, and every setup\'s difference."""\n',
+        "",
+    ),
 ]
 
 
@@ -168,7 +172,7 @@ def test_an_edit_of_comments_and_docstrings_runs_nothing(finished, edited):
     ("edit", "stages"),
     [
         ((FIGURE, "TITLE = ", "TITLE = 'Again: ' + "), {"plot", "report"}),
-        (("src/perlayer/warehouse/sql/gap.sql", "\n", "\n\n"), {"collect", "plot", "report"}),
+        (("src/perlayer/warehouse/sql/gap.sql", "\n", "\n\n"), {"plan", "collect", "plot", "report"}),
         (("src/perlayer/report/page.html.jinja", "<!doctype html>", "<!DOCTYPE html>"), {"report"}),
     ],
     ids=["figure", "SQL", "page"],
